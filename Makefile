@@ -1,0 +1,36 @@
+# Everything sets itself up: `make run` and `make test` need Python 3.11, make and a C compiler, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: $(READY) ## set up, then compare the paper's three policies on its Figure 1 instance
+	$(BIN)/thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --horizon 10000 --runs 50 --seed 1
+
+test: check ## set up, check, and run every test
+	$(BIN)/pytest
+
+check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md
+	$(BIN)/python benchmarks/run.py
+
+clean: ## remove the environment and the caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "thrifty needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "installing python3-venv"; apt-get update -q && apt-get install -qy python3-venv; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,54 @@
+"""thrifty always takes the cheapest arm that is good enough, and learns online which one that is.
+
+>>> import thrifty
+>>> world = thrifty.Instance(means=[0.5, 0.46], costs=[1.0, 0.0], alpha=0.1)
+>>> world.optimal_arm
+1
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
+    from thrifty.policies import Policy, list_policies, policy
+    from thrifty.problem import Instance, Terms
+    from thrifty.simulation import Runs, simulate
+
+# Each public name is imported when first used: numba takes half a second to load, and reading an instance needs none of it.
+_HOMES = {
+    "thrifty.problem": ("Instance", "Terms"),
+    "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
+    "thrifty.policies": ("Policy", "list_policies", "policy"),
+    "thrifty.simulation": ("Runs", "simulate"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "ClippedGaussian",
+    "Deterministic",
+    "Instance",
+    "Policy",
+    "Resampled",
+    "Runs",
+    "Terms",
+    "World",
+    "list_policies",
+    "policy",
+    "scaled",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'thrifty' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

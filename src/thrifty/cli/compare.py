@@ -1,0 +1,161 @@
+"""`thrifty compare`: several policies in one world, as a table, JSON, CSV or a picture."""
+
+import argparse
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thrifty.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from thrifty.environments import World
+    from thrifty.simulation import Runs
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "compare",
+        help="simulate several policies on one instance",
+        description="Simulate several policies on one instance and show quality and cost regret.",
+        epilog="Example: thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --policies cs-ucb,cs-ts,cs-etc:tau=100",
+    )
+    parser.add_argument("--means", help="expected rewards in [0, 1], separated by commas")
+    parser.add_argument("--costs", help="costs, separated by commas")
+    parser.add_argument("--alpha", type=float, help="the subsidy factor in [0, 1]")
+    parser.add_argument("--instance", metavar="FILE", help="read the arms from a .json or .toml file instead")
+    parser.add_argument(
+        "--policies", default="cs-ucb,cs-ts,cs-etc", help="names, name:parameter=value, or .py files; default %(default)s"
+    )
+    parser.add_argument("--horizon", type=int, default=10_000, help="rounds of a run; default %(default)s")
+    parser.add_argument("--runs", type=int, default=50, help="independent runs; default %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
+    parser.add_argument("--threads", type=int, help="default: all cores")
+    parser.add_argument("--checkpoints", choices=("linear", "log"), default="linear", help="how the curve's rounds are spaced")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="write the curves")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the curves (.png, .svg or .pdf)")
+    parser.add_argument("--save", metavar="FILE", type=Path, help="keep the runs for Runs.load (.npz)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Simulate and show."""
+    from thrifty.simulation import simulate
+    from thrifty.simulation.results import write_whole
+
+    world = _world(options)
+    bar = ProgressBar("playing", "round")
+    try:
+        runs = simulate(
+            world,
+            split_policies(options.policies),
+            horizon=options.horizon,
+            runs=options.runs,
+            seed=options.seed,
+            checkpoints=options.checkpoints,
+            threads=options.threads,
+            progress=bar,
+        )
+    finally:
+        bar.close()
+    if options.csv:
+        write_whole(options.csv, runs.regret().to_csv().encode())
+    if options.plot:
+        runs.plot(options.plot)
+    if options.save:
+        runs.save(options.save)
+    print(json.dumps(as_json(runs, options.runs, options.seed)) if options.json else as_table(runs, options.runs, options.seed))
+
+
+def split_policies(text: str) -> list[str]:
+    """The policies in a comma-separated list, whose parameters are separated by commas as well.
+
+    >>> split_policies("cs-ts:prior=shrunk,sigma_0=2,cs-etc")
+    ['cs-ts:prior=shrunk,sigma_0=2', 'cs-etc']
+    """
+    specs: list[str] = []
+    for item in text.split(","):
+        if specs and "=" in item and ":" not in item.partition("=")[0]:
+            specs[-1] += f",{item}"
+        else:
+            specs.append(item)
+    return specs
+
+
+def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "instance": runs.instance.to_dict(),
+        "horizon": runs.horizon,
+        "runs": n_runs,
+        "seed": seed,
+        "results": [
+            {
+                "policy": policy,
+                **{f"{metric}_regret": summary for metric, summary in metrics.items()},
+                "pulls": runs[policy].pulls[:, -1].mean(axis=0).tolist(),
+            }
+            for policy, metrics in runs.final().items()
+        ],
+    }
+
+
+def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
+    """What a person reads."""
+    from thrifty.table import aligned
+
+    instance = runs.instance
+    shown = list(range(instance.n_arms)) if instance.n_arms <= 6 else []
+    header = ("policy", "quality regret", "cost regret", "total regret", *(f"pulls of arm {arm}" for arm in shown))
+    rows = [
+        (
+            policy,
+            *(f"{summary['mean']:,.1f} +- {summary['se']:,.1f}" for summary in metrics.values()),
+            *(f"{pulls:,.0f}" for pulls in runs[policy].pulls[:, -1].mean(axis=0)[shown]),
+        )
+        for policy, metrics in runs.final().items()
+    ]
+    about = (
+        f"{instance.n_arms} arms, best arm {instance.best_arm}, optimal arm {instance.optimal_arm}, floor {instance.floor:g} "
+        f"(alpha {instance.alpha:g}); T = {runs.horizon:,}, {n_runs} runs, seed {seed}; mean +- standard error"
+    )
+    return f"{about}\n\n{aligned([header, *rows])}"
+
+
+def _world(options: argparse.Namespace) -> "World":
+    from thrifty.environments import World
+
+    if options.instance:
+        if options.means or options.costs:
+            raise ValueError("give the arms by --means and --costs or by --instance, not both")
+        described = _read(Path(options.instance))
+        return World.from_dict(described if options.alpha is None else {**described, "alpha": options.alpha})
+    if options.means is None or options.costs is None or options.alpha is None:
+        raise ValueError("give the arms: --means, --costs and --alpha, or --instance FILE")
+    return World.from_dict(
+        {"means": _floats("means", options.means), "costs": _floats("costs", options.costs), "alpha": options.alpha}
+    )
+
+
+def _floats(name: str, text: str) -> list[float]:
+    try:
+        return [float(item) for item in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{name} must be numbers separated by commas, got {text!r}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    readers = {".json": json.loads, ".toml": tomllib.loads}
+    if path.suffix not in readers:
+        raise ValueError(f"an instance file must end in .json or .toml, got {path}")
+    try:
+        described = readers[path.suffix](path.read_text())
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not {path.suffix[1:].upper()}: {error}") from None
+    if not isinstance(described, dict):
+        raise ValueError(f"{path} must hold one instance: means (or rewards), costs and alpha")
+    return described

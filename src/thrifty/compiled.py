@@ -1,0 +1,224 @@
+"""How rules and loops are compiled: four decorators, one binding, one cache that is never stale.
+
+A *kernel* is a function that runs inside the simulator's loop or the router's call. It sees arrays and numbers, allocates
+nothing, and is inlined into whoever calls it; a *rare* one is not. A *builder* may allocate; it runs once, before the first round.
+
+A driver (the simulator's loop, say) takes the functions of a rule as arguments. `bind` fixes those arguments and returns a
+compiled function that numba keeps on disk. Numba's cache looks only at the file of the function it compiled, not at the
+files of what that function calls, so the bound function lives in a folder named by a digest of every source it was built
+from: an edit or an upgrade changes the name, and an old kernel is never found again. See docs/decisions/002.
+"""
+
+import atexit
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_binding = threading.Lock()
+
+_BOUND_SOURCE = '''\
+"""Written by thrifty: one driver bound to one rule. Safe to delete."""
+
+import numba
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def bound({arguments}):
+    return drive({constants}, {arguments})
+'''
+
+
+def _jit(function: F, **options: Any) -> F:
+    compiled: Any = numba.njit(error_model="numpy", **options)(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def kernel(function: F) -> F:
+    """Compile `function` for use inside a loop: inlined, no allocation, IEEE arithmetic.
+
+    >>> @kernel
+    ... def clip(x):
+    ...     return min(max(x, 0.0), 1.0)
+    >>> clip(1.5)
+    1.0
+    """
+    # Reference counts of the arrays in a rule's tuples cost five times the arithmetic of a round; a kernel that allocates
+    # nothing needs none (_nrt=False).
+    return _jit(function, forceinline=True, _nrt=False)
+
+
+def rare(function: F) -> F:
+    """Compile `function` like a kernel, but apart from its callers: a seldom taken branch that would crowd a hot loop.
+
+    Its first line must be `stay_apart()`.
+
+    >>> @rare
+    ... def halve(x):
+    ...     stay_apart()
+    ...     return x / 2
+    >>> halve(3.0)
+    1.5
+    """
+    # Said aloud: a callee inherits forceinline from its caller.
+    return _jit(function, forceinline=False, _nrt=False)
+
+
+def _keep_out_of_line(_typing_context: Any) -> Any:
+    def generate(context: Any, llvm_builder: Any, _signature: Any, _arguments: Any) -> Any:
+        llvm_builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return numba.types.none(), generate
+
+
+def _do_nothing() -> None:
+    """Plain Python inlines nothing."""
+
+
+stay_apart: Any = _do_nothing if numba.config.DISABLE_JIT else numba.extending.intrinsic(_keep_out_of_line)  # type: ignore[attr-defined]
+"""Said by a `rare` function: the compiler must not inline it."""
+
+
+def builder(function: F) -> F:
+    """Compile `function`, which allocates what kernels work on.
+
+    >>> import numpy as np
+    >>> @builder
+    ... def two(n):
+    ...     return np.full(n, 2.0)
+    >>> two(2).tolist()
+    [2.0, 2.0]
+    """
+    return _jit(function, forceinline=False)
+
+
+def record(fields: list[tuple[str, type]]) -> np.dtype[Any]:
+    """The dtype of a record with named fields: arrays of it read `array[i].field`, in compiled code and in plain Python alike.
+
+    >>> import numpy as np
+    >>> point = np.zeros(1, record([("x", np.float64)]))
+    >>> point[0].x += 2
+    >>> float(point[0].x)
+    2.0
+    """
+    return np.dtype((np.record, fields))
+
+
+@kernel
+def index(position):
+    """`position`, which is not negative. Telling the compiler so saves it Python's wrap-around at every use as an index."""
+    return position & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def driver(function: F) -> F:
+    """Compile `function`, whose first arguments are the functions of a rule; `bind` makes it callable.
+
+    It is inlined into the bound function so that no address of a function remains: numba keeps no kernel that holds one.
+    """
+    return _jit(function, forceinline=True)
+
+
+@cache
+def source_digest() -> str:
+    """Sixteen hexadecimal digits that change whenever any source file of the package does."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: $THRIFTY_CACHE, else $XDG_CACHE_HOME/thrifty, else ~/.cache/thrifty.
+
+    Falls back to a private temporary folder, gone with the process, when that place cannot be written.
+    """
+    chosen = os.environ.get("THRIFTY_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "thrifty"
+    folder = (Path(chosen) if chosen else base) / source_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return _temporary_folder()
+
+
+@cache
+def _temporary_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="thrifty-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def bind(
+    drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()
+) -> Callable[..., Any]:
+    """`drive` with its first arguments fixed, as one compiled function that is kept on disk.
+
+    Parameters
+    ----------
+    drive : a driver whose first arguments are `constants`, in order
+    constants : compiled functions, or named tuples and named-tuple classes of them, known at compile time
+    name : what to call the file, for people who look into the cache folder
+    outside_sources : the text of everything outside this package that `constants` were built from
+
+    """
+    identity = repr((drive.__module__, drive.__qualname__, _identity(tuple(constants.values())), outside_sources))
+    module_name = f"thrifty_{re.sub(r'[^a-z0-9]+', '_', name)}_{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
+    with _binding:
+        if module_name not in sys.modules:
+            _load_bound_module(module_name, drive, constants)
+    bound: Callable[..., Any] = sys.modules[module_name].bound
+    return bound
+
+
+def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: Mapping[str, Any]) -> None:
+    parameters = list(inspect.signature(getattr(drive, "py_func", drive)).parameters)
+    path = cache_folder() / f"{module_name}.py"
+    _write_whole(
+        path,
+        # Spelled out: a starred call would turn the functions into values and lose their inlining.
+        _BOUND_SOURCE.format(constants=", ".join(constants), arguments=", ".join(parameters[len(constants) :])),
+    )
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__.update(constants, drive=drive)
+    sys.modules[module_name] = module  # numba looks the module up by name when it reads its cache
+    spec.loader.exec_module(module)
+
+
+def _identity(constant: Any) -> Any:
+    if isinstance(constant, type):
+        return getattr(constant, "_fields", constant.__qualname__)
+    if isinstance(constant, tuple):
+        return tuple(_identity(item) for item in constant)
+    return f"{constant.__module__}.{constant.__qualname__}"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write `text` unless it is there already; another process never sees half of it."""
+    if path.exists() and path.read_text() == text:
+        return
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)

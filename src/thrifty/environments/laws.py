@@ -1,0 +1,266 @@
+"""Laws: the distributions that rewards and costs are drawn from, each of which knows its own mean.
+
+Rewards lie in [0, 1]. Costs follow the same laws, scaled by any positive factor.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Law:
+    """One distribution on [0, scale]. `kind` is what the sampling kernel switches on; `shape` are its two numbers."""
+
+    kind: ClassVar[int]
+    name: ClassVar[str]
+
+    @property
+    def mean(self) -> float:
+        """The expected value."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        """The two numbers that the sampling kernel reads."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The data that are drawn from; empty unless the law resamples."""
+        return ()
+
+    @property
+    def scale(self) -> float:
+        """What a draw in [0, 1] is multiplied by."""
+        return 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The law as plain numbers: its name and its fields."""
+        return {"law": self.name, **self.__dict__}
+
+
+@dataclass(frozen=True)
+class Bernoulli(Law):
+    """1 with probability p, else 0.
+
+    >>> Bernoulli(0.3).mean
+    0.3
+    """
+
+    p: float
+    kind = 0
+    name = "bernoulli"
+
+    def __post_init__(self) -> None:
+        _require(0.0 <= self.p <= 1.0, f"the probability of a Bernoulli law must be in [0, 1], got {self.p}")
+
+    @property
+    def mean(self) -> float:
+        return self.p
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.p, 0.0
+
+
+@dataclass(frozen=True)
+class Beta(Law):
+    """Beta(a, b).
+
+    >>> Beta(2, 6).mean
+    0.25
+    """
+
+    a: float
+    b: float
+    kind = 1
+    name = "beta"
+
+    def __post_init__(self) -> None:
+        good = 0.0 < self.a < math.inf and 0.0 < self.b < math.inf
+        _require(good, f"the parameters of a Beta law must be positive, got a={self.a}, b={self.b}")
+
+    @property
+    def mean(self) -> float:
+        return self.a / (self.a + self.b)
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.a, self.b
+
+
+@dataclass(frozen=True)
+class ClippedGaussian(Law):
+    """N(centre, sd^2), with what falls outside [0, 1] moved to the nearer end. The mean takes the clipping into account.
+
+    >>> ClippedGaussian(0.5, 0.3).mean
+    0.5
+    >>> round(ClippedGaussian(0.0, 1.0).mean, 4)
+    0.3156
+    """
+
+    centre: float
+    sd: float
+    kind = 2
+    name = "clipped-gaussian"
+
+    def __post_init__(self) -> None:
+        good = math.isfinite(self.centre) and 0.0 < self.sd < math.inf
+        _require(good, f"a clipped Gaussian needs a finite centre and a positive sd, got {self.centre} and {self.sd}")
+
+    @property
+    def mean(self) -> float:
+        low, high = -self.centre / self.sd, (1.0 - self.centre) / self.sd
+        inside = self.centre * (_normal_cdf(high) - _normal_cdf(low)) - self.sd * (_normal_pdf(high) - _normal_pdf(low))
+        return inside + _normal_cdf(-high)
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.centre, self.sd
+
+
+@dataclass(frozen=True)
+class Deterministic(Law):
+    """Always the same value.
+
+    >>> Deterministic(0.7).mean
+    0.7
+    """
+
+    value: float
+    kind = 3
+    name = "deterministic"
+
+    def __post_init__(self) -> None:
+        _require(
+            0.0 <= self.value <= 1.0, f"a deterministic law must be in [0, 1], got {self.value}: use scaled(...) for larger costs"
+        )
+
+    @property
+    def mean(self) -> float:
+        return self.value
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.value, 0.0
+
+
+@dataclass(frozen=True)
+class Resampled(Law):
+    """A value drawn at random from data, with replacement.
+
+    >>> Resampled((0.0, 0.5, 1.0)).mean
+    0.5
+    """
+
+    data: tuple[float, ...]
+    kind = 4
+    name = "resampled"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", tuple(float(value) for value in self.data))
+        _require(len(self.data) > 0, "a resampled law needs at least one value")
+        wrong = [value for value in self.data if not 0.0 <= value <= 1.0]
+        _require(
+            not wrong, f"resampled values must be in [0, 1], got {wrong[0] if wrong else ''}: use scaled(...) for larger costs"
+        )
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(self.data) / len(self.data)
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return self.data
+
+
+@dataclass(frozen=True)
+class Scaled(Law):
+    """`law` times a positive factor: a cost in dollars, say. Made by `scaled`."""
+
+    law: Law
+    factor: float
+    name = "scaled"
+
+    def __post_init__(self) -> None:
+        _require(0.0 < self.factor < math.inf, f"a law can be scaled by a positive number only, got {self.factor}")
+
+    @property
+    def kind(self) -> int:  # type: ignore[override]
+        """The kind of the law that is scaled."""
+        return self.law.kind
+
+    @property
+    def mean(self) -> float:
+        return self.factor * self.law.mean
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.law.shape
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return self.law.values
+
+    @property
+    def scale(self) -> float:
+        return self.factor * self.law.scale
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"law": self.name, "of": self.law.to_dict(), "factor": self.factor}
+
+
+def scaled(law: Law, factor: float) -> Scaled:
+    """`law` times `factor`.
+
+    >>> scaled(Bernoulli(0.5), 0.01).mean
+    0.005
+    """
+    return Scaled(law, factor)
+
+
+LAWS = {law.name: law for law in (Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled)}
+
+
+def law_from_dict(described: dict[str, Any]) -> Law:
+    """The law that `to_dict` described.
+
+    >>> law_from_dict({"law": "beta", "a": 2, "b": 6})
+    Beta(a=2, b=6)
+    """
+    fields = dict(described)
+    name = fields.pop("law", None)
+    try:
+        if name == Scaled.name:
+            return Scaled(law_from_dict(fields["of"]), fields["factor"])
+        return LAWS[name](**fields)
+    except (KeyError, TypeError):
+        known = ", ".join([*LAWS, Scaled.name])
+        raise ValueError(f"cannot read the law {described!r}: `law` is one of {known}, with its own parameters beside it") from None
+
+
+def means(laws: Sequence[Law]) -> NDArray[np.float64]:
+    """(K,) the expected values of several laws."""
+    return np.array([law.mean for law in laws])
+
+
+def _normal_cdf(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+def _normal_pdf(x: float) -> float:
+    return math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)

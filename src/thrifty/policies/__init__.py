@@ -1,0 +1,23 @@
+"""Decision rules: one family a file, each reading like the paper; `registry` is the only list."""
+
+from thrifty.compiled import builder, kernel, rare
+from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.registry import list_policies, policy
+from thrifty.policies.selection import cheapest_feasible, highest
+
+__all__ = [
+    "Number",
+    "Part",
+    "Policy",
+    "Rule",
+    "builder",
+    "cheapest_feasible",
+    "highest",
+    "kernel",
+    "list_policies",
+    "next_due",
+    "policy",
+    "rare",
+    "start_exploration",
+]

@@ -1,0 +1,215 @@
+"""The contract of a rule: three compiled functions over what the decider knows and has seen.
+
+    init(terms) -> memory                               once, before the first decision; the only place that allocates
+    choose(terms, stats, memory, stream) -> arm         any number of times between two outcomes
+    observe(terms, stats, memory, outcome) -> None      after `outcome` was folded into `stats`
+
+A rule never sees the truth, a clock, a file or a socket. Whoever drives it counts decisions and outcomes in `stats`.
+"""
+
+import difflib
+import hashlib
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, kernel
+from thrifty.problem import Terms
+
+
+class RuleTerms(NamedTuple):
+    """What a rule is told beforehand, as its compiled functions see it.
+
+    `costs` (NaN where unknown), `by_cost` (arms from cheapest to dearest, equal costs in index order), `alpha`, `horizon`,
+    the policy's own `parameters` (numbers) and `parts` (compiled functions), both by name.
+    """
+
+    costs: NDArray[np.float64]
+    by_cost: NDArray[np.int64]
+    alpha: float
+    horizon: int
+    parameters: Any
+    parts: Any
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The three compiled functions of a rule. `init` and `observe` may be left out by a rule that remembers nothing."""
+
+    choose: Callable[..., Any]
+    init: Callable[..., Any] = field(default_factory=lambda: remember_nothing)
+    observe: Callable[..., Any] = field(default_factory=lambda: ignore_outcome)
+
+
+@builder
+def remember_nothing(terms):
+    """The `init` of a rule without memory."""
+    return ()
+
+
+@kernel
+def ignore_outcome(terms, stats, memory, outcome):
+    """The `observe` of a rule that reads the statistics and nothing else."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A numeric parameter. A default of None is worked out from the terms by the policy's `settle`."""
+
+    default: float | None
+    meaning: str
+    low: float = -math.inf
+    high: float = math.inf
+    whole: bool = False
+
+    def read(self, name: str, value: Any) -> float:
+        """`value` as a number, or a ValueError that says what `name` must be."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not self.low <= number <= self.high or not math.isfinite(number) or (self.whole and number != number // 1):
+            kind = "a whole number" if self.whole else "a number"
+            raise ValueError(f"{name} must be {kind}{_range(self.low, self.high)}, got {value}")
+        return number
+
+
+@dataclass(frozen=True)
+class Part:
+    """A parameter that is a compiled function: one of the named ones, a user's own, or a file that defines one by this name."""
+
+    options: Mapping[str, Callable[..., Any]]
+    default: str
+    meaning: str
+
+    def read(self, name: str, value: Any) -> Callable[..., Any]:
+        """The compiled function that `value` is, names, or holds as a file."""
+        if callable(value):
+            return value  # type: ignore[no-any-return]
+        if isinstance(value, str) and value.endswith(".py"):
+            return load_from_file(value, name)  # type: ignore[no-any-return]
+        if value not in self.options:
+            raise ValueError(f"{name} must be one of {', '.join(self.options)}, or a .py file that defines {name}; got {value}")
+        return self.options[value]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A decision rule with a name and parameters: what `simulate`, the router and the replayer take.
+
+    Parameters
+    ----------
+    name : how it is called on the command line
+    summary : one line that says what it does
+    rule : its compiled functions
+    rule_for_unknown_costs : the same where costs are unknown; None when the policy needs to know them
+    parameters : what can be set, by name
+    settle : (terms, numbers) -> numbers, which fills in the defaults that depend on the terms and rejects what does not fit
+    told : names of attributes of the truth that a benchmark such as the oracle is told; parameters of the same names
+    settings : the values of parameters that differ from the defaults
+    sources : the text of the files outside this package that it was read from
+
+    """
+
+    name: str
+    summary: str
+    rule: Rule
+    rule_for_unknown_costs: Rule | None = None
+    parameters: Mapping[str, Number | Part] = field(default_factory=dict)
+    settle: Callable[[Terms, dict[str, Any]], dict[str, Any]] = lambda _terms, numbers: numbers
+    told: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name with the settings that differ from the defaults, as one would type it."""
+        shown = ",".join(f"{name}={_shown(value)}" for name, value in self.settings.items())
+        return f"{self.name}:{shown}" if shown else self.name
+
+    def configured(self, **settings: Any) -> "Policy":
+        """The same policy with some parameters set.
+
+        >>> from thrifty import policy
+        >>> policy("cs-etc").configured(tau=100).label
+        'cs-etc:tau=100'
+        """
+        for name, value in settings.items():
+            if name not in self.parameters or name in self.told:
+                raise ValueError(self._unknown_parameter(name))
+            self.parameters[name].read(name, value)
+        outside = tuple(Path(value).read_text() for value in settings.values() if isinstance(value, str) and value.endswith(".py"))
+        return replace(self, settings={**self.settings, **settings}, sources=self.sources + outside)
+
+    def rule_under(self, terms: Terms) -> Rule:
+        """The compiled functions to use, given whether costs are known."""
+        if terms.costs is not None:
+            return self.rule
+        if self.rule_for_unknown_costs is None:
+            raise ValueError(f"{self.name} needs to know the costs, and they are unknown here: try cs-etc or cs-ucb")
+        return self.rule_for_unknown_costs
+
+    def numbers(self, terms: Terms, truth: Mapping[str, float] = MappingProxyType({})) -> dict[str, float]:
+        """Every numeric parameter, settled for these terms. `truth` holds what a benchmark is told."""
+        given = {
+            name: parameter.read(name, self.settings[name]) if name in self.settings else truth.get(name, parameter.default)
+            for name, parameter in self.parameters.items()
+            if isinstance(parameter, Number)
+        }
+        return {name: float(value) for name, value in self.settle(terms, given).items()}
+
+    def parts(self) -> dict[str, Callable[..., Any]]:
+        """Every parameter that is a compiled function."""
+        return {
+            name: parameter.read(name, self.settings.get(name, parameter.default))
+            for name, parameter in self.parameters.items()
+            if isinstance(parameter, Part)
+        }
+
+    def _unknown_parameter(self, name: str) -> str:
+        known = [known for known in self.parameters if known not in self.told]
+        if not known:
+            return f"{self.name} has no parameters, got {name}"
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+        return f"{self.name} has no parameter {name}: {hint}"
+
+
+def load_from_file(path: str, name: str) -> Any:
+    """The object called `name` in the Python file at `path`."""
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read {path}: {error}") from None
+    module_name = f"thrifty_file_{hashlib.sha256(f'{Path(path).resolve()}{text}'.encode()).hexdigest()[:16]}"
+    if module_name not in sys.modules:
+        module = ModuleType(module_name)
+        module.__file__ = str(Path(path).resolve())
+        sys.modules[module_name] = module
+        try:
+            exec(compile(text, module.__file__, "exec"), module.__dict__)
+        except Exception as error:
+            del sys.modules[module_name]
+            raise ValueError(f"{path} does not run: {type(error).__name__}: {error}") from error
+    if not hasattr(sys.modules[module_name], name):
+        raise ValueError(f"{path} must define {name}")
+    return getattr(sys.modules[module_name], name)
+
+
+def _range(low: float, high: float) -> str:
+    if math.isfinite(low) and math.isfinite(high):
+        return f" in [{low:g}, {high:g}]"
+    return f" of at least {low:g}" if math.isfinite(low) else ""
+
+
+def _shown(value: Any) -> str:
+    if callable(value):
+        return getattr(value, "__name__", repr(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

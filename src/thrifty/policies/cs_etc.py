@@ -1,0 +1,115 @@
+"""CS-ETC: explore every arm tau times, then play the cheapest arm that may still be good enough.
+
+[Sinha2021] Algorithm 2, and Algorithm 3 where costs are unknown. After the exploration an arm is feasible when its upper
+confidence bound reaches (1 - alpha) times the highest lower bound. tau = (T/K)^(2/3), rounded up, gives the regret of Theorem 3.
+Deviations: Algorithm 3 prints a strict inequality, which can leave no arm at alpha = 0; here feasible means >= everywhere.
+Ties in cost go to the higher upper bound, then to the lower index.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, kernel
+from thrifty.intervals import clipped_above, clipped_below, paper_level, radius
+from thrifty.policies.contract import Number, Policy, Rule
+from thrifty.policies.cs_ucb import COST_SCALE
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place
+from thrifty.policies.maxima import Maximum, build_maximum, change, largest
+from thrifty.policies.selection import cheapest_feasible
+from thrifty.problem import Terms
+from thrifty.statistics import mean_cost, mean_reward
+
+
+class Memory(NamedTuple):
+    round_robin: NDArray[np.int64]
+    level: float
+    upper: Ladder
+    lower: Maximum
+
+
+@builder
+def init(terms):
+    upper = build_ladder(terms.costs, terms.by_cost, 1.0)
+    return Memory(start_exploration(), paper_level(terms.horizon), upper, build_maximum(terms.costs.size, 0.0))
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, terms.parameters.tau)
+    if arm >= 0:
+        return arm
+    floor = (1.0 - terms.alpha) * largest(memory.lower)
+    return cheapest_above(memory.upper, floor)
+
+
+@kernel
+def observe(terms, stats, memory, outcome):
+    arm = outcome.arm
+    mean = mean_reward(stats, arm)
+    width = radius(memory.level, stats[arm].seen)
+    place(memory.upper, arm, clipped_above(mean, width))
+    change(memory.lower, arm, clipped_below(mean, width))
+
+
+class MemoryOfCosts(NamedTuple):
+    round_robin: NDArray[np.int64]
+    level: float
+    upper: NDArray[np.float64]
+    lower: Maximum
+    price: NDArray[np.float64]
+
+
+@builder
+def init_unknown_costs(terms):
+    n_arms = terms.costs.size
+    lower = build_maximum(n_arms, 0.0)
+    return MemoryOfCosts(start_exploration(), paper_level(terms.horizon), np.ones(n_arms), lower, np.zeros(n_arms))
+
+
+@kernel
+def choose_unknown_costs(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, terms.parameters.tau)
+    if arm >= 0:
+        return arm
+    floor = (1.0 - terms.alpha) * largest(memory.lower)
+    return cheapest_feasible(memory.upper, memory.price, floor)
+
+
+@kernel
+def observe_unknown_costs(terms, stats, memory, outcome):
+    arm = outcome.arm
+    mean = mean_reward(stats, arm)
+    width = radius(memory.level, stats[arm].seen)
+    memory.upper[arm] = clipped_above(mean, width)
+    memory.price[arm] = clipped_below(mean_cost(stats, arm), width * terms.parameters.cost_scale)
+    change(memory.lower, arm, clipped_below(mean, width))
+
+
+def settle_tau(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Fill in tau = (T/K)^(2/3), rounded up and at most T/K; reject a tau that does not fit into the horizon."""
+    tau = numbers["tau"]
+    longest = terms.horizon // terms.n_arms
+    if tau is None:
+        tau = min(math.ceil((terms.horizon / terms.n_arms) ** (2 / 3)), longest)
+    if tau > longest:
+        raise ValueError(
+            f"tau must be at most horizon / arms = {longest}, got {tau:g}: "
+            f"{tau:g} pulls of {terms.n_arms} arms do not fit into {terms.horizon} rounds"
+        )
+    return {**numbers, "tau": tau}
+
+
+TAU = Number(None, "exploration pulls per arm; by default (T/K)^(2/3), rounded up", low=1, whole=True)
+
+POLICY = Policy(
+    name="cs-etc",
+    summary="explore every arm tau times, then the cheapest arm that may still be good enough",
+    rule=Rule(choose, init, observe),
+    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe_unknown_costs),
+    parameters={"tau": TAU, "cost_scale": COST_SCALE},
+    settle=settle_tau,
+)

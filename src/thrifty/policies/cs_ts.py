@@ -1,0 +1,56 @@
+"""CS-TS: score every arm by a draw from its posterior, play the cheapest whose score clears the floor.
+
+[Sinha2021] Algorithm 1 (TS). `prior` names the posterior that is drawn from; a file or a compiled function may be given instead.
+Deviations: ties in cost go to the higher score, then to the lower index; the highest score is feasible even when it is negative.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, kernel
+from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.posteriors import draw_beta, draw_gaussian, draw_shrunk
+from thrifty.policies.selection import cheapest_feasible, highest
+
+
+class Memory(NamedTuple):
+    round_robin: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+@builder
+def init(terms):
+    return Memory(start_exploration(), np.empty(terms.costs.size))
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    scores = memory.scores
+    for arm in range(scores.size):
+        scores[arm] = terms.parts.prior(terms, stats, arm, stream)
+    floor = (1.0 - terms.alpha) * scores[highest(scores)]
+    return cheapest_feasible(scores, terms.costs, floor)
+
+
+POLICY = Policy(
+    name="cs-ts",
+    summary="the cheapest arm whose posterior draw clears (1 - alpha) times the highest draw",
+    rule=Rule(choose, init),
+    parameters={
+        "prior": Part(
+            {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},
+            default="beta",
+            meaning="the posterior: beta, gaussian N(mean, 1/n), shrunk (sigma_0, sigma_n), or a file of your own",
+        ),
+        "a": Number(1.0, "first parameter of the Beta prior", low=1e-6),
+        "b": Number(1.0, "second parameter of the Beta prior", low=1e-6),
+        "sigma_0": Number(1.0, "standard deviation of the shrunk prior", low=1e-6),
+        "sigma_n": Number(1.0, "standard deviation of a reward under the shrunk prior", low=1e-6),
+    },
+)

@@ -1,0 +1,87 @@
+"""CS-UCB: score every arm by its upper confidence bound, play the cheapest whose score clears the floor.
+
+[Sinha2021] Algorithm 1 (UCB), and section 5.2 where costs are unknown: an arm then costs what its lower confidence bound says.
+Only the arm whose outcome came back has a new score, so a decision takes O(log K) with the ladder.
+Deviation: ties in cost go to the higher score, then to the lower index.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, kernel
+from thrifty.intervals import clipped_above, clipped_below, paper_level, radius
+from thrifty.policies.contract import Number, Policy, Rule
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place, top_score
+from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.statistics import mean_cost, mean_reward
+
+
+class Memory(NamedTuple):
+    round_robin: NDArray[np.int64]
+    level: float
+    upper: Ladder
+
+
+@builder
+def init(terms):
+    return Memory(start_exploration(), paper_level(terms.horizon), build_ladder(terms.costs, terms.by_cost, 1.0))
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    floor = (1.0 - terms.alpha) * top_score(memory.upper)
+    return cheapest_above(memory.upper, floor)
+
+
+@kernel
+def observe(terms, stats, memory, outcome):
+    arm = outcome.arm
+    width = radius(memory.level, stats[arm].seen)
+    place(memory.upper, arm, clipped_above(mean_reward(stats, arm), width))
+
+
+class MemoryOfCosts(NamedTuple):
+    round_robin: NDArray[np.int64]
+    level: float
+    upper: NDArray[np.float64]
+    price: NDArray[np.float64]
+
+
+@builder
+def init_unknown_costs(terms):
+    n_arms = terms.costs.size
+    return MemoryOfCosts(start_exploration(), paper_level(terms.horizon), np.ones(n_arms), np.zeros(n_arms))
+
+
+@kernel
+def choose_unknown_costs(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    floor = (1.0 - terms.alpha) * memory.upper[highest(memory.upper)]
+    return cheapest_feasible(memory.upper, memory.price, floor)
+
+
+@kernel
+def observe_unknown_costs(terms, stats, memory, outcome):
+    arm = outcome.arm
+    width = radius(memory.level, stats[arm].seen)
+    memory.upper[arm] = clipped_above(mean_reward(stats, arm), width)
+    memory.price[arm] = clipped_below(mean_cost(stats, arm), width * terms.parameters.cost_scale)
+
+
+COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=0.0)
+
+POLICY = Policy(
+    name="cs-ucb",
+    summary="the cheapest arm whose upper confidence bound clears (1 - alpha) times the highest one",
+    rule=Rule(choose, init, observe),
+    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe_unknown_costs),
+    parameters={"cost_scale": COST_SCALE},
+)

@@ -1,0 +1,80 @@
+"""The ladder: scores of arms in cost order, which finds the cheapest good enough one without looking at all of them.
+
+It answers the question of `selection.cheapest_feasible` in O(log K) when one arm's score changes between two decisions, and
+in O(1) while the last answer still holds. Both give the same arm, always.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, index, kernel, rare, record, stay_apart
+from thrifty.policies.maxima import Maximum, build_maximum, change, first_leaf_from, join, largest, largest_between, value_of
+
+_Last = record([("rung", np.int64), ("highest_cheaper", np.float64)])
+
+
+class Ladder(NamedTuple):
+    """Arms stand on rungs, cheapest first; `scores` holds one number per rung."""
+
+    arm_on: NDArray[np.int64]  # rung -> arm
+    rung_of: NDArray[np.int64]  # arm -> rung
+    tie_end: NDArray[np.int64]  # rung -> one past the last rung of the same cost
+    scores: Maximum
+    last: NDArray[np.void]  # one record: the rung of the last answer, -1 when it has to be found anew; the best below it
+
+
+@builder
+def build_ladder(costs, by_cost, score):
+    """A ladder on which every arm has the same `score`."""
+    n_arms = costs.size
+    rung_of = np.empty(n_arms, np.int64)
+    tie_end = np.empty(n_arms, np.int64)
+    for rung in range(n_arms - 1, -1, -1):
+        rung_of[by_cost[rung]] = rung
+        tied = rung + 1 < n_arms and costs[by_cost[rung]] == costs[by_cost[rung + 1]]
+        tie_end[rung] = tie_end[rung + 1] if tied else rung + 1
+    last = np.zeros(1, _Last)
+    last[0].rung = -1
+    return Ladder(by_cost, rung_of, tie_end, build_maximum(n_arms, score), last)
+
+
+@kernel
+def place(ladder, arm, score):
+    """Give `arm` a new score."""
+    rung = index(ladder.rung_of[arm])
+    if rung < ladder.last[0].rung:
+        ladder.last[0].rung = -1
+    change(ladder.scores, rung, score)
+
+
+@kernel
+def top_score(ladder):
+    """The highest score of all arms."""
+    return largest(ladder.scores)
+
+
+@kernel
+def cheapest_above(ladder, floor):
+    """The cheapest arm whose score reaches `floor` (some arm's does); equal costs go to the higher score, then the lower index."""
+    last = ladder.last[0]
+    if last.rung >= 0 and last.highest_cheaper < floor and value_of(ladder.scores, last.rung) >= floor:
+        return ladder.arm_on[index(last.rung)]
+    return _search(ladder, floor)
+
+
+@rare
+def _search(ladder, floor):
+    stay_apart()
+    join(ladder.scores)
+    tree = ladder.scores.tree
+    rung = first_leaf_from(tree, 0, floor)
+    tie_end = ladder.tie_end[rung]
+    if tie_end == rung + 1:
+        ladder.last[0].rung = rung
+        ladder.last[0].highest_cheaper = largest_between(tree, 0, rung)
+    else:
+        ladder.last[0].rung = -1  # another arm of the same cost may overtake it
+        rung = first_leaf_from(tree, rung, largest_between(tree, rung, tie_end))
+    return ladder.arm_on[rung]

@@ -1,0 +1,61 @@
+"""One-shot ETC: explore every arm tau times, then commit for good to the cheapest arm that may be good enough.
+
+[Sinha2021] section 4: the variant that estimates the optimal arm once. Feasible as in CS-ETC. It commits at its first choice after
+the exploration, with the outcomes it has seen by then.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, kernel, rare, stay_apart
+from thrifty.intervals import clipped_above, clipped_below, paper_level, radius
+from thrifty.policies.contract import Policy, Rule
+from thrifty.policies.cs_etc import TAU, settle_tau
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.selection import cheapest_feasible
+from thrifty.statistics import mean_reward
+
+
+class Memory(NamedTuple):
+    round_robin: NDArray[np.int64]
+    committed: NDArray[np.int64]  # the arm, or -1
+    upper: NDArray[np.float64]
+
+
+@builder
+def init(terms):
+    return Memory(start_exploration(), np.full(1, -1), np.ones(terms.costs.size))
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, terms.parameters.tau)
+    if arm >= 0:
+        return arm
+    if memory.committed[0] < 0:
+        memory.committed[0] = _commit(terms, stats, memory)
+    return memory.committed[0]
+
+
+@rare
+def _commit(terms, stats, memory):
+    stay_apart()
+    level = paper_level(terms.horizon)
+    top = 0.0
+    for arm in range(stats.size):
+        if stats[arm].seen > 0:
+            width = radius(level, stats[arm].seen)
+            memory.upper[arm] = clipped_above(mean_reward(stats, arm), width)
+            top = max(top, clipped_below(mean_reward(stats, arm), width))
+    return cheapest_feasible(memory.upper, terms.costs, (1.0 - terms.alpha) * top)
+
+
+POLICY = Policy(
+    name="one-shot-etc",
+    summary="explore every arm tau times, then commit once to the cheapest arm that may be good enough",
+    rule=Rule(choose, init),
+    parameters={"tau": TAU},
+    settle=settle_tau,
+)

@@ -1,0 +1,32 @@
+"""Posteriors of an arm's mean reward, each as one draw from it. A user's own is a kernel with the same four arguments."""
+
+import math
+
+from thrifty.compiled import kernel
+from thrifty.statistics import mean_reward
+from thrifty.streams import beta, normal
+
+
+@kernel
+def draw_beta(terms, stats, arm, stream):
+    """Beta(a + S, b + n - S) after n outcomes that sum to S; rewards between 0 and 1 count as fractions of a success."""
+    successes = stats[arm].reward_sum
+    return beta(stream, terms.parameters.a + successes, terms.parameters.b + stats[arm].seen - successes)
+
+
+@kernel
+def draw_gaussian(terms, stats, arm, stream):
+    """N(mean, 1/n) [Sinha2021] Theorem 1; N(1/2, 1) before the first outcome."""
+    n = stats[arm].seen
+    if n == 0:
+        return 0.5 + normal(stream)
+    return mean_reward(stats, arm) + normal(stream) / math.sqrt(n)
+
+
+@kernel
+def draw_shrunk(terms, stats, arm, stream):
+    """N(S / (s_n^2/s_0^2 + n), 1 / (1/s_0^2 + n/s_n^2)): a N(0, s_0^2) prior under noise N(0, s_n^2) [Sinha2021] appendix."""
+    prior, noise = terms.parameters.sigma_0**2, terms.parameters.sigma_n**2
+    n = stats[arm].seen
+    mean = stats[arm].reward_sum / (noise / prior + n)
+    return mean + normal(stream) / math.sqrt(1.0 / prior + n / noise)

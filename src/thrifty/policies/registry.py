@@ -1,0 +1,77 @@
+"""The registry: the only list of policies, and how a name, a file or an object becomes one."""
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from thrifty.policies import baselines, cs_etc, cs_ts, cs_ucb, one_shot_etc
+from thrifty.policies.contract import Policy, load_from_file
+
+_KNOWN = {
+    policy.name: policy
+    for policy in (
+        cs_ucb.POLICY,
+        cs_ts.POLICY,
+        cs_etc.POLICY,
+        one_shot_etc.POLICY,
+        baselines.UCB1,
+        baselines.TS,
+        baselines.SCALARISED,
+        baselines.CHEAPEST,
+        baselines.UNIFORM,
+        baselines.ORACLE,
+    )
+}
+
+
+def list_policies() -> dict[str, Policy]:
+    """Every policy by its name.
+
+    >>> sorted(list_policies())[:3]
+    ['cheapest', 'cs-etc', 'cs-ts']
+    """
+    return dict(_KNOWN)
+
+
+def policy(spec: str | Policy, **settings: Any) -> Policy:
+    """The policy a name, a file or an object stands for.
+
+    Parameters
+    ----------
+    spec : a name such as "cs-etc", a path ending in .py to a file that defines POLICY, or a Policy. Parameters may ride on a
+        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2".
+    settings : parameters by name, in place of or on top of those in `spec`
+
+    >>> policy("cs-etc:tau=100").settings
+    {'tau': '100'}
+
+    """
+    if isinstance(spec, Policy):
+        return spec.configured(**settings) if settings else spec
+    name, _, riders = spec.strip().partition(":")
+    found = _from_file(name) if name.endswith(".py") else _known(name)
+    return found.configured(**_parse(riders, spec), **settings)
+
+
+def _known(name: str) -> Policy:
+    if name not in _KNOWN:
+        near = difflib.get_close_matches(name, _KNOWN, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KNOWN)}"
+        raise ValueError(f"unknown policy {name!r}: {hint} A path ending in .py names one of your own.")
+    return _KNOWN[name]
+
+
+def _from_file(path: str) -> Policy:
+    found = load_from_file(path, "POLICY")
+    if not isinstance(found, Policy):
+        raise ValueError(f"POLICY in {path} must be a thrifty.policies.Policy, got {type(found).__name__}")
+    return Policy(**{**found.__dict__, "sources": (*found.sources, Path(path).read_text())})
+
+
+def _parse(riders: str, spec: str) -> dict[str, str]:
+    if not riders:
+        return {}
+    pairs = [rider.partition("=") for rider in riders.split(",")]
+    if not all(name and equals and value for name, equals, value in pairs):
+        raise ValueError(f"cannot read the parameters of {spec!r}: write them as name:parameter=value,parameter=value")
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,38 @@
+"""Feasible, then cheapest: the one decision every rule of this package ends with."""
+
+from thrifty.compiled import kernel
+
+
+@kernel
+def cheapest_feasible(scores, costs, floor):
+    """The cheapest arm whose score reaches the floor; equal costs go to the higher score, then to the lower index.
+
+    The arm with the highest score always counts as feasible: a floor of (1 - alpha) times a negative score would otherwise
+    leave no arm at all.
+
+    Parameters
+    ----------
+    scores : (K,) how good every arm is taken to be
+    costs : (K,) what every arm is taken to cost
+    floor : the smallest score that is good enough
+
+    """
+    top = scores[highest(scores)]
+    bar = floor if floor < top else top
+    chosen = -1
+    for arm in range(scores.size):
+        if scores[arm] >= bar and (
+            chosen < 0 or costs[arm] < costs[chosen] or (costs[arm] == costs[chosen] and scores[arm] > scores[chosen])
+        ):
+            chosen = arm
+    return chosen
+
+
+@kernel
+def highest(scores):
+    """The arm with the highest score; equal scores go to the lower index."""
+    best = 0
+    for arm in range(1, scores.size):
+        if scores[arm] > scores[best]:
+            best = arm
+    return best

@@ -1,0 +1,181 @@
+"""Results of a simulation: pull counts at checkpoints and where they came from. Regret is worked out when asked for."""
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.pictures import Curve, Panel, draw_panels, save
+from thrifty.problem import Instance
+from thrifty.table import Table
+
+_FORMAT = 1
+METRICS = ("quality", "cost", "total")
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRuns:
+    """The runs of one policy.
+
+    `pulls` is (runs, checkpoints, K): how often every arm was pulled by each checkpoint. `trace` is (runs, T), the arms in order,
+    kept only when asked for. The rest is provenance: policy, settled parameters, seed, version and digest of the sources.
+    """
+
+    policy: str
+    parameters: dict[str, float]
+    seed: int
+    version: str
+    digest: str
+    pulls: NDArray[np.int64]
+    trace: NDArray[np.int32] | None = None
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Everything but the numbers, ready for JSON."""
+        return {name: getattr(self, name) for name in ("policy", "parameters", "seed", "version", "digest")}
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What `simulate` returns: the runs of every policy in one world.
+
+    >>> from thrifty import simulate
+    >>> runs = simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), ["cs-etc", "oracle"], horizon=1000, runs=4)
+    >>> runs.final()["oracle"]["total"]["mean"]
+    0.0
+    """
+
+    world: dict[str, Any]
+    instance: Instance
+    horizon: int
+    checkpoints: NDArray[np.int64]
+    results: tuple[PolicyRuns, ...]
+
+    def __iter__(self) -> Iterator[PolicyRuns]:
+        return iter(self.results)
+
+    def __getitem__(self, policy: str) -> PolicyRuns:
+        for result in self.results:
+            if result.policy == policy:
+                return result
+        raise KeyError(f"no runs of {policy!r}: there are {', '.join(result.policy for result in self.results)}")
+
+    def samples(self, policy: str) -> dict[str, NDArray[np.float64]]:
+        """Cumulative quality, cost and total regret of every run at every checkpoint, each (runs, checkpoints)."""
+        pulls = self[policy].pulls
+        quality, cost = self.instance.quality_regret(pulls), self.instance.cost_regret(pulls)
+        return {"quality": quality, "cost": cost, "total": quality + cost}
+
+    def regret(self) -> Table:
+        """Quality, cost and total regret over time: mean, standard deviation and standard error, by policy and checkpoint."""
+        columns: dict[str, list[Any]] = {"policy": [], "t": []}
+        for result in self.results:
+            columns["policy"] += [result.policy] * self.checkpoints.size
+            columns["t"] += self.checkpoints.tolist()
+            for metric, samples in self.samples(result.policy).items():
+                for statistic, values in summarise(samples).items():
+                    columns.setdefault(f"{metric}_{statistic}", []).extend(values.tolist())
+        return Table({name: np.asarray(values) for name, values in columns.items()})
+
+    def final(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Regret at the horizon: policy -> quality, cost, total -> mean, sd, se."""
+        return {
+            result.policy: {
+                metric: {name: float(values[-1]) for name, values in summarise(samples).items()}
+                for metric, samples in self.samples(result.policy).items()
+            }
+            for result in self.results
+        }
+
+    def to_pandas(self) -> Any:
+        """`regret()` as a pandas DataFrame."""
+        return self.regret().to_pandas()
+
+    def to_polars(self) -> Any:
+        """`regret()` as a polars DataFrame."""
+        return self.regret().to_polars()
+
+    def plot(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Draw quality and cost regret over time into `path`: PNG, SVG or PDF by its ending."""
+        panels = [
+            Panel(f"{metric.capitalize()} regret", "round", f"cumulative {metric} regret", self._curves(metric))
+            for metric in ("quality", "cost")
+        ]
+        caption = f"mean of {self.results[0].pulls.shape[0]} runs; bands are two standard errors either way"
+        save(draw_panels(panels, title=title or f"Regret over {self.horizon:,} rounds", caption=caption), Path(path))
+
+    def _curves(self, metric: str) -> dict[str, Curve]:
+        curves = {}
+        for result in self.results:
+            summary = summarise(self.samples(result.policy)[metric])
+            low, high = summary["mean"] - 2 * summary["se"], summary["mean"] + 2 * summary["se"]
+            curves[result.policy] = Curve(self.checkpoints, summary["mean"], np.maximum(low, 0.0), high)
+        return curves
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything into one .npz file, whole or not at all."""
+        header = {
+            "format": _FORMAT,
+            "world": self.world,
+            "instance": self.instance.to_dict(),
+            "horizon": self.horizon,
+            "results": [result.provenance for result in self.results],
+        }
+        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "checkpoints": self.checkpoints}
+        for number, result in enumerate(self.results):
+            arrays[f"pulls_{number}"] = result.pulls
+            if result.trace is not None:
+                arrays[f"trace_{number}"] = result.trace
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        write_whole(Path(path), buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Runs":
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            header = json.loads(str(arrays["header"]))
+            if header["format"] != _FORMAT:
+                raise ValueError(f"{path} has format {header['format']}, and this version reads {_FORMAT}")
+            results = tuple(
+                PolicyRuns(**provenance, pulls=arrays[f"pulls_{number}"], trace=arrays.get(f"trace_{number}"))
+                for number, provenance in enumerate(header["results"])
+            )
+            instance = Instance(**header["instance"])
+        except (OSError, KeyError, EOFError, zipfile.BadZipFile, json.JSONDecodeError, TypeError) as error:
+            raise ValueError(f"{path} is not a whole file of runs written by Runs.save: {error}") from None
+        return cls(header["world"], instance, header["horizon"], arrays["checkpoints"], results)
+
+
+def summarise(samples: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Mean, standard deviation and standard error over the first axis; both deviations are 0 for a single run."""
+    runs = samples.shape[0]
+    sd = samples.std(axis=0, ddof=1) if runs > 1 else np.zeros(samples.shape[1:])
+    return {"mean": samples.mean(axis=0), "sd": sd, "se": sd / np.sqrt(runs)}
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(content)
+        os.chmod(file.name, 0o666 & ~_umask())
+        os.replace(file.name, path)
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
