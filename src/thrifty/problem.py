@@ -191,8 +191,10 @@ def _numbers(name: str, values: ArrayLike, *, high: float) -> Floats:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a list of numbers, got {values!r}") from None
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{name} must be a list of one number per arm, got {'no arms' if array.size == 0 else values!r}")
+    if array.size == 0:
+        raise ValueError(f"{name} must be a list of one number per arm, got no arms")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a list of one number per arm, got {values!r}")
     allowed = f"in [0, {high:g}]" if math.isfinite(high) else "finite and not negative"
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0.0) & (array <= high)))
     if wrong.size:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 class Table:
     """Columns of equal length by name.
 
+    >>> import numpy as np
     >>> print(Table({"arm": np.array([0, 1]), "mean": np.array([0.5, 0.25])}))
     arm  mean
       0   0.5

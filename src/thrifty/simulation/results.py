@@ -142,7 +142,7 @@ class Runs:
     def load(cls, path: str | os.PathLike[str]) -> "Runs":
         """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             header = json.loads(str(arrays["header"]))
             if header["format"] != _FORMAT:

@@ -1,0 +1,178 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from thrifty.cli.main import main
+
+ARMS = ["--means", "0.5,0.46", "--costs", "1,0", "--alpha", "0.1"]
+SMALL = [*ARMS, "--horizon", "300", "--runs", "3", "--seed", "1"]
+
+
+def test_policies_are_listed_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("cs-ucb")
+    assert any(line.startswith("cs-etc:tau=auto,cost_scale=1 ") for line in lines)
+
+
+def test_one_policy_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policies", "cs-ts"]) == 0
+    assert "  prior: the posterior" in capsys.readouterr().out
+
+
+def test_compare_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *SMALL]) == 0
+    out = capsys.readouterr().out
+    assert "best arm 0, optimal arm 1, floor 0.45" in out
+    assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ucb", "cs-ts", "cs-etc"]
+
+
+def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *SMALL, "--policies", "cs-etc:tau=20,cs-ts:prior=shrunk,sigma_0=2,oracle", "--json"]) == 0
+    captured = capsys.readouterr()
+    shown = json.loads(captured.out)
+    assert captured.err == ""
+    assert shown["instance"] == {"means": [0.5, 0.46], "costs": [1.0, 0.0], "alpha": 0.1}
+    assert (shown["horizon"], shown["runs"], shown["seed"]) == (300, 3, 1)
+    assert [result["policy"] for result in shown["results"]] == ["cs-etc:tau=20", "cs-ts:prior=shrunk,sigma_0=2", "oracle"]
+    assert set(shown["results"][0]) == {"policy", "quality_regret", "cost_regret", "total_regret", "pulls"}
+    assert shown["results"][0]["cost_regret"] == {"mean": 20.0, "sd": 0.0, "se": 0.0}
+    assert shown["results"][0]["pulls"] == [20.0, 280.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("arms.json", '{"means": [0.5, 0.46], "costs": [1, 0], "alpha": 0.1}'),
+        ("arms.toml", "means = [0.5, 0.46]\ncosts = [1, 0]\nalpha = 0.1\n"),
+        ("laws.toml", 'rewards = [{law = "beta", a = 1, b = 1}, 0.46]\ncosts = [1, 0]\nalpha = 0.1\n'),
+    ],
+)
+def test_arms_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert main(["compare", "--instance", str(path), "--horizon", "100", "--runs", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["instance"]["means"] == [0.5, 0.46]
+
+
+def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    csv, png, npz = tmp_path / "curves.csv", tmp_path / "fig.png", tmp_path / "runs.npz"
+    assert main(["compare", *SMALL, "--csv", str(csv), "--plot", str(png), "--save", str(npz)]) == 0
+    assert "cs-etc" in capsys.readouterr().out
+    lines = csv.read_text().splitlines()
+    assert lines[0].startswith("policy,t,quality_mean,quality_sd,quality_se,cost_mean")
+    assert len(lines) == 1 + 3 * 100
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert npz.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "--means", "0.5", "--costs", "1", "--alpha", "1.2"], "alpha must be in [0, 1], got 1.2"),
+        (
+            ["compare", "--means", "0.5,x", "--costs", "1", "--alpha", "0.1"],
+            "--means must be numbers separated by commas, got '0.5,x'",
+        ),
+        (["compare", "--means", "0.5,nan", "--costs", "1,2", "--alpha", "0.1"], "got nan"),
+        (["compare", "--means", "0.5,0.4", "--costs", "1", "--alpha", "0.1"], "same length, got 2 means and 1 costs"),
+        (["compare", "--means", "0.5", "--costs", "-1", "--alpha", "0.1"], "costs must be finite and not negative, got -1"),
+        (["compare", "--means", "0.5", "--costs", "inf", "--alpha", "0.1"], "got inf"),
+        (["compare"], "give the arms: --means, --costs and --alpha, or --instance FILE"),
+        (["compare", *ARMS, "--horizon", "1"], "horizon must be at least the number of arms"),
+        (["compare", *ARMS, "--runs", "0"], "runs must be a whole number of at least 1, got 0"),
+        (["compare", *ARMS, "--seed", "-1"], "seed must be a whole number of at least 0, got -1"),
+        (["compare", *ARMS, "--policies", "cs-ubc"], "did you mean cs-ucb?"),
+        (["compare", *ARMS, "--policies", "cs-etc:tua=1"], "did you mean tau?"),
+        (["compare", *ARMS, "--policies", "cs-etc:tau=9000"], "tau must be at most horizon / arms = 5000, got 9000"),
+        (["compare", *ARMS, "--policies", ""], "unknown policy ''"),
+        (["compare", "--instance", "nowhere.json"], "cannot read nowhere.json"),
+        (["compare", "--instance", "arms.yaml"], "must end in .json or .toml"),
+        (["compare", "--instance", "a.json", "--means", "1"], "not both"),
+        (["compare", *SMALL, "--plot", "/nowhere/fig.png"], "cannot write /nowhere/fig.png"),
+        (["compare", *SMALL, "--csv", "/nowhere/curves.csv"], "cannot write /nowhere/curves.csv"),
+        (["policies", "cs-ubc"], "did you mean cs-ucb?"),
+    ],
+)
+def test_wrong_input_is_one_line_on_stderr_and_exit_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], [], ["compare", "--horizon", "many"], ["compare", "--colour"]])
+def test_what_the_parser_refuses_is_one_line_too(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"means": [0.5]}', '{"means": [0.5], "costs": [1], "alpha": 7}', "\udcff"])
+def test_a_file_that_holds_no_instance_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    path = tmp_path / "arms.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert main(["compare", "--instance", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_ctrl_c_stops_and_says_what_was_completed() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "thrifty.cli",
+        "compare",
+        *ARMS,
+        "--policies",
+        "cheapest,uniform",
+        "--horizon",
+        "200000000",
+        "--runs",
+        "40",
+    ]
+    main(["compare", *SMALL, "--policies", "cheapest,uniform"])  # the kernels are compiled before the clock starts
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == ""
+    assert "stopped; whole runs completed: cheapest" in err
+    assert "/40" in err
+    assert "Traceback" not in err
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    process = subprocess.run(
+        f"{sys.executable} -m thrifty.cli policies | head -1", shell=True, capture_output=True, text=True, check=True
+    )
+    assert process.stdout.startswith("cs-ucb")
+    assert process.stderr == ""
+
+
+def test_importing_thrifty_does_not_load_numba() -> None:
+    script = "import sys, thrifty; thrifty.Instance([0.5], [1.0], 0.1); print('numba' in sys.modules, 'matplotlib' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert shown == "False False\n"
+
+
+def test_without_matplotlib_the_picture_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "matplotlib.py").write_text("raise ImportError")
+    process = subprocess.run(
+        [sys.executable, "-m", "thrifty.cli", "compare", *SMALL, "--policies", "cheapest", "--plot", str(tmp_path / "fig.png")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert process.returncode == 2
+    assert "pip install 'thrifty[plots]'" in process.stderr

@@ -1,0 +1,57 @@
+"""The kernel cache: kept between processes, never stale."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import thrifty
+from thrifty.compiled import cache_folder, source_digest
+
+SCRIPT = """
+import thrifty, thrifty.simulation.runner as runner
+result = thrifty.simulate(thrifty.Instance([0.5, 0.46], [1.0, 0.0], 0.1), "cs-ucb", horizon=2000, runs=1, seed=1)["cs-ucb"]
+task = runner._Task(thrifty.policy("cs-ucb"), thrifty.Terms(2, result.pulls[0, -1] * 0.0, 0.1, 2000),
+                    thrifty.World([0.5, 0.46], [1.0, 0.0], 0.1), result.pulls[0, -1], runs=1, seed=1, trace=False)
+print(result.pulls[0, -1].tolist(), sum(task.kernel.stats.cache_hits.values()), sum(task.kernel.stats.cache_misses.values()))
+"""
+
+
+def run(package: Path, cache: Path) -> tuple[str, str, str]:
+    environment = {**os.environ, "PYTHONPATH": str(package), "THRIFTY_CACHE": str(cache)}
+    shown = subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, env=environment).stdout
+    pulls, hits, misses = shown.rsplit(maxsplit=2)
+    return pulls, hits, misses
+
+
+def test_kernels_are_kept_and_an_edit_of_a_callee_is_noticed(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    shutil.copytree(Path(thrifty.__file__).parent, package / "thrifty", ignore=shutil.ignore_patterns("__pycache__"))
+    before, hits, misses = run(package, tmp_path / "cache")
+    assert (hits, misses) == ("0", "1")
+    again, hits, misses = run(package, tmp_path / "cache")
+    assert again == before
+    assert (hits, misses) == ("1", "0")
+    # The radius is called by the kernel that is kept, from another file: numba's own cache would not notice.
+    intervals = package / "thrifty" / "intervals.py"
+    intervals.write_text(intervals.read_text().replace("return 2.0 * math.log(horizon)", "return 0.02 * math.log(horizon)"))
+    after, hits, misses = run(package, tmp_path / "cache")
+    assert after != before
+    assert (hits, misses) == ("0", "1")
+
+
+def test_the_cache_folder_is_named_by_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path / source_digest()
+
+
+def test_an_unusable_cache_folder_is_replaced_by_a_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path / "file" / "below"))
+    folder = cache_folder()
+    assert folder.is_dir()
+    assert os.access(folder, os.W_OK)
+    assert tmp_path not in folder.parents
