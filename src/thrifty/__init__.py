@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
-    from thrifty.policies import Policy, list_policies, policy
+    from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
     from thrifty.simulation import Runs, simulate
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
-    "thrifty.policies": ("Policy", "list_policies", "policy"),
+    "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
     "thrifty.simulation": ("Runs", "simulate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "DEFAULT_POLICY",
     "Bernoulli",
     "Beta",
     "ClippedGaussian",

@@ -1,13 +1,14 @@
 """Random streams: xoshiro256++ states as plain arrays, and the variates drawn from them.
 
-A stream is an array of four unsigned 64-bit words. Streams are made from (seed, key) by numpy's SeedSequence, so they never
-overlap and never depend on how many threads, workers or machines take part. The variates are written out here because a
+A stream is an array of four unsigned 64-bit words. A stream is named by (seed, key) and depends on
+nothing else, however many threads, workers or machines take part. The variates are written out here because a
 compiled loop over numpy's Generator is two to three times slower, and a router could not save and restore it bit for bit.
 
 References
 ----------
 [Blackman2021] Blackman, Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47.
 [Doornik2005] Doornik, "An improved ziggurat method to generate normal random samples".
+[Steele2014] Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 [Marsaglia2000] Marsaglia, Tsang, "A simple method for generating gamma variables", ACM TOMS 26.
 
 """
@@ -23,7 +24,6 @@ Stream = NDArray[np.uint64]
 
 _U11, _U17, _U19, _U23, _U41, _U45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))
 _TO_UNIT = 2.0**-53
-_TO_SIGNED_UNIT = 2.0**-52
 
 
 def make_streams(seed: int, keys: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -38,7 +38,18 @@ def make_streams(seed: int, keys: NDArray[np.int64]) -> NDArray[np.uint64]:
     (2, 4)
 
     """
-    return np.stack([np.random.SeedSequence(seed, spawn_key=tuple(key)).generate_state(4, np.uint64) for key in keys.tolist()])
+    # Each word of a stream hashes (seed, key) on its own, with the finaliser of splitmix64 [Steele2014].
+    words = np.tile(np.random.SeedSequence(seed).generate_state(4, np.uint64), (keys.shape[0], 1))
+    for column in keys.T.astype(np.uint64):
+        words = _scramble(words + column[:, np.newaxis])
+    return words
+
+
+def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 @kernel

@@ -3,10 +3,11 @@
 from thrifty.compiled import builder, kernel, rare
 from thrifty.policies.contract import Number, Part, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.registry import list_policies, policy
+from thrifty.policies.registry import DEFAULT_POLICY, list_policies, policy
 from thrifty.policies.selection import cheapest_feasible, highest
 
 __all__ = [
+    "DEFAULT_POLICY",
     "Number",
     "Part",
     "Policy",

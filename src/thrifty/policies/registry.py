@@ -24,6 +24,10 @@ _KNOWN = {
 }
 
 
+DEFAULT_POLICY = "cs-etc"
+"""The policy used wherever none is named."""
+
+
 def list_policies() -> dict[str, Policy]:
     """Every policy by its name.
 
