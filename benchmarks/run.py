@@ -156,7 +156,7 @@ def whole_program() -> list[str]:
 
     def seconds(threads: int) -> float:
         started = time.perf_counter()
-        simulate(FIGURE_1, "cs-ts", horizon=20_000, runs=200, seed=1, threads=threads, checkpoints=1)
+        simulate(FIGURE_1, "cs-ts", horizon=50_000, runs=400, seed=1, threads=threads, checkpoints=1)
         return time.perf_counter() - started
 
     two, one, ratio = side_by_side(lambda: seconds(2), lambda: seconds(1), 7)
@@ -172,7 +172,7 @@ def whole_program() -> list[str]:
     return [
         "| what | measured |",
         "|---|---|",
-        f"| two threads against one (CS-TS, 200 runs of 20,000 rounds) | {1 / ratio:.2f}x ({one:.2f} s, {two:.2f} s) |",
+        f"| two threads against one (CS-TS, 400 runs of 50,000 rounds) | {1 / ratio:.2f}x ({one:.2f} s, {two:.2f} s) |",
         f"| 10^8 rounds of CS-ETC in one run | {long_run:.1f} s, resident memory grew by {grown:.1f} MB |",
         f"| `import thrifty` and its first class, above an empty interpreter | {1000 * (imports - bare):.0f} ms |",
         f"| `thrifty compare` of three policies, T = 5,000, 50 runs, warm cache | {command:.2f} s in all |",

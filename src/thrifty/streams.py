@@ -39,7 +39,7 @@ def make_streams(seed: int, keys: NDArray[np.int64]) -> NDArray[np.uint64]:
 
     """
     # Each word of a stream hashes (seed, key) on its own, with the finaliser of splitmix64 [Steele2014].
-    words = np.tile(np.random.SeedSequence(seed).generate_state(4, np.uint64), (keys.shape[0], 1))
+    words: NDArray[np.uint64] = np.tile(np.random.SeedSequence(seed).generate_state(4, np.uint64), (keys.shape[0], 1))
     for column in keys.T.astype(np.uint64):
         words = _scramble(words + column[:, np.newaxis])
     return words
@@ -49,7 +49,7 @@ def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    return np.asarray(words ^ (words >> np.uint64(31)), dtype=np.uint64)
 
 
 @kernel
