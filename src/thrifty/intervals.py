@@ -1,31 +1,121 @@
-"""Confidence bounds on the mean of rewards in [0, 1]."""
+"""Confidence bounds on the mean of rewards in [0, 1]: four of them, each one kernel `(terms, seen, reward_sum, side) -> bound`.
+
+`side` is +1.0 for the upper bound and -1.0 for the lower one. All clip to [0, 1], and say 1 and 0 before the first outcome. `paper`, `hoeffding`
+and `kl` hold for all arms and all T rounds at once when the horizon is T; `mixture` needs no horizon.
+
+References
+----------
+[Sinha2021] "Multi-Armed Bandits with Cost Subsidy", AISTATS 2021.
+[Garivier2011] Garivier, Cappe, "The KL-UCB algorithm for bounded stochastic bandits and beyond", COLT 2011.
+[Robbins1970] Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41.
+[Howard2021] Howard, Ramdas, McAuliffe, Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49.
+"""
 
 import math
 
-from thrifty.compiled import kernel
+from thrifty.compiled import kernel, rare, stay_apart
+
+_STEPS = 40  # of bisection: 2^-40 is far below any width that matters
+
+
+@kernel
+def paper(terms, seen, reward_sum, side):
+    """mean +- sqrt(2 ln T / n) [Sinha2021] Algorithms 1 to 3."""
+    return _around(seen, reward_sum, side, paper_level(terms.horizon))
+
+
+@kernel
+def hoeffding(terms, seen, reward_sum, side):
+    """mean +- sqrt(ln(2 K T^2) / (2 n)): Hoeffding's inequality and a union over arms and rounds; fails with probability at most 1 / T."""
+    return _around(seen, reward_sum, side, 0.5 * _union_level(terms))
+
+
+@kernel
+def kl(terms, seen, reward_sum, side):
+    """The q on that side with n kl(mean, q) = ln(2 K T^2) [Garivier2011]; never wider than `hoeffding`."""
+    if seen == 0:
+        return 0.5 + 0.5 * side
+    return _solve_kl(reward_sum / seen, _union_level(terms) / seen, side)
+
+
+@kernel
+def mixture(terms, seen, reward_sum, side):
+    """The end of {p : ln B(S + 1, n - S + 1) - S ln p - (n - S) ln(1 - p) < ln(K / delta)}, delta = 0.05 [Robbins1970], [Howard2021].
+
+    With a uniform mixture over p, the set holds the mean for all n at once with probability 1 - delta, for all K arms together.
+    """
+    if seen == 0:
+        return 0.5 + 0.5 * side
+    return _solve_mixture(seen, min(max(reward_sum, 0.0), float(seen)), math.log(2.0 * terms.costs.size / 0.05), side)
+
+
+INTERVALS = {"paper": paper, "hoeffding": hoeffding, "kl": kl, "mixture": mixture}
 
 
 @kernel
 def paper_level(horizon):
-    """2 ln T: what the paper's radius divides by the number of outcomes. Constant over a run."""
+    """2 ln T: the paper's radius is sqrt(2 ln T / n)."""
     return 2.0 * math.log(horizon)
 
 
 @kernel
 def radius(level, seen):
-    """sqrt(level / n); with `paper_level`, the paper's beta_i(t) = sqrt(2 ln T / T_i(t)) [Sinha2021] Alg. 1-3."""
+    """sqrt(level / n)."""
     return math.sqrt(level / seen)
 
 
 @kernel
-def clipped_above(mean, width):
-    """The upper bound min(mean + width, 1)."""
-    bound = mean + width
-    return bound if bound < 1.0 else 1.0
+def _union_level(terms):
+    return math.log(2.0 * terms.costs.size) + 2.0 * math.log(terms.horizon)
 
 
 @kernel
-def clipped_below(mean, width):
-    """The lower bound max(mean - width, 0)."""
-    bound = mean - width
-    return bound if bound > 0.0 else 0.0
+def _around(seen, reward_sum, side, level):
+    if seen == 0:
+        return 0.5 + 0.5 * side
+    bound = reward_sum / seen + side * radius(level, seen)
+    return min(max(bound, 0.0), 1.0)
+
+
+@rare
+def _solve_kl(mean, level, side):
+    stay_apart()
+    inside, outside = mean, 0.5 + 0.5 * side
+    for _ in range(_STEPS):
+        middle = 0.5 * (inside + outside)
+        if _kl(mean, middle) <= level:
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+@kernel
+def _kl(p, q):
+    """Kullback-Leibler divergence of Bernoulli(p) from Bernoulli(q), 0 < q < 1."""
+    divergence = 0.0
+    if p > 0.0:
+        divergence += p * math.log(p / q)
+    if p < 1.0:
+        divergence += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+    return divergence
+
+
+@rare
+def _solve_mixture(seen, reward_sum, level, side):
+    stay_apart()
+    losses = seen - reward_sum
+    log_beta = math.lgamma(reward_sum + 1.0) + math.lgamma(losses + 1.0) - math.lgamma(seen + 2.0)
+    inside, outside = reward_sum / seen, 0.5 + 0.5 * side
+    for _ in range(_STEPS):
+        middle = 0.5 * (inside + outside)
+        evidence = log_beta
+        if reward_sum > 0.0:
+            evidence -= reward_sum * math.log(middle)
+        if losses > 0.0:
+            evidence -= losses * math.log(1.0 - middle)
+        if evidence < level:
+            inside = middle
+        else:
+            outside = middle
+    return outside

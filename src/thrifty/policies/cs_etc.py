@@ -13,20 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
-from thrifty.intervals import clipped_above, clipped_below, paper_level, radius
 from thrifty.policies.contract import Number, Policy, Rule
-from thrifty.policies.cs_ucb import COST_SCALE
+from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place
 from thrifty.policies.maxima import Maximum, build_maximum, change, largest
 from thrifty.policies.selection import cheapest_feasible
 from thrifty.problem import Terms
-from thrifty.statistics import mean_cost, mean_reward
 
 
 class Memory(NamedTuple):
     round_robin: NDArray[np.int64]
-    level: float
     upper: Ladder
     lower: Maximum
 
@@ -34,7 +31,7 @@ class Memory(NamedTuple):
 @builder
 def init(terms):
     upper = build_ladder(terms.costs, terms.by_cost, 1.0)
-    return Memory(start_exploration(), paper_level(terms.horizon), upper, build_maximum(terms.costs.size, 0.0))
+    return Memory(start_exploration(), upper, build_maximum(terms.costs.size, 0.0))
 
 
 @kernel
@@ -49,15 +46,13 @@ def choose(terms, stats, memory, stream):
 @kernel
 def observe(terms, stats, memory, outcome):
     arm = outcome.arm
-    mean = mean_reward(stats, arm)
-    width = radius(memory.level, stats[arm].seen)
-    place(memory.upper, arm, clipped_above(mean, width))
-    change(memory.lower, arm, clipped_below(mean, width))
+    seen, reward_sum = stats[arm].seen, stats[arm].reward_sum
+    place(memory.upper, arm, terms.parts.interval(terms, seen, reward_sum, 1.0))
+    change(memory.lower, arm, terms.parts.interval(terms, seen, reward_sum, -1.0))
 
 
 class MemoryOfCosts(NamedTuple):
     round_robin: NDArray[np.int64]
-    level: float
     upper: NDArray[np.float64]
     lower: Maximum
     price: NDArray[np.float64]
@@ -67,7 +62,7 @@ class MemoryOfCosts(NamedTuple):
 def init_unknown_costs(terms):
     n_arms = terms.costs.size
     lower = build_maximum(n_arms, 0.0)
-    return MemoryOfCosts(start_exploration(), paper_level(terms.horizon), np.ones(n_arms), lower, np.zeros(n_arms))
+    return MemoryOfCosts(start_exploration(), np.ones(n_arms), lower, np.zeros(n_arms))
 
 
 @kernel
@@ -82,11 +77,10 @@ def choose_unknown_costs(terms, stats, memory, stream):
 @kernel
 def observe_unknown_costs(terms, stats, memory, outcome):
     arm = outcome.arm
-    mean = mean_reward(stats, arm)
-    width = radius(memory.level, stats[arm].seen)
-    memory.upper[arm] = clipped_above(mean, width)
-    memory.price[arm] = clipped_below(mean_cost(stats, arm), width * terms.parameters.cost_scale)
-    change(memory.lower, arm, clipped_below(mean, width))
+    seen, reward_sum = stats[arm].seen, stats[arm].reward_sum
+    memory.upper[arm] = terms.parts.interval(terms, seen, reward_sum, 1.0)
+    memory.price[arm] = lowest_cost(terms, stats, arm)
+    change(memory.lower, arm, terms.parts.interval(terms, seen, reward_sum, -1.0))
 
 
 def settle_tau(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +104,6 @@ POLICY = Policy(
     summary="explore every arm tau times, then the cheapest arm that may still be good enough",
     rule=Rule(choose, init, observe),
     rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe_unknown_costs),
-    parameters={"tau": TAU, "cost_scale": COST_SCALE},
+    parameters={"tau": TAU, "interval": INTERVAL, "cost_scale": COST_SCALE},
     settle=settle_tau,
 )

@@ -11,23 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
-from thrifty.intervals import clipped_above, clipped_below, paper_level, radius
-from thrifty.policies.contract import Number, Policy, Rule
+from thrifty.intervals import INTERVALS, paper_level, radius
+from thrifty.policies.contract import Number, Part, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place, top_score
 from thrifty.policies.selection import cheapest_feasible, highest
-from thrifty.statistics import mean_cost, mean_reward
+from thrifty.statistics import mean_cost
 
 
 class Memory(NamedTuple):
     round_robin: NDArray[np.int64]
-    level: float
     upper: Ladder
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), paper_level(terms.horizon), build_ladder(terms.costs, terms.by_cost, 1.0))
+    return Memory(start_exploration(), build_ladder(terms.costs, terms.by_cost, 1.0))
 
 
 @kernel
@@ -42,13 +41,11 @@ def choose(terms, stats, memory, stream):
 @kernel
 def observe(terms, stats, memory, outcome):
     arm = outcome.arm
-    width = radius(memory.level, stats[arm].seen)
-    place(memory.upper, arm, clipped_above(mean_reward(stats, arm), width))
+    place(memory.upper, arm, terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0))
 
 
 class MemoryOfCosts(NamedTuple):
     round_robin: NDArray[np.int64]
-    level: float
     upper: NDArray[np.float64]
     price: NDArray[np.float64]
 
@@ -56,7 +53,7 @@ class MemoryOfCosts(NamedTuple):
 @builder
 def init_unknown_costs(terms):
     n_arms = terms.costs.size
-    return MemoryOfCosts(start_exploration(), paper_level(terms.horizon), np.ones(n_arms), np.zeros(n_arms))
+    return MemoryOfCosts(start_exploration(), np.ones(n_arms), np.zeros(n_arms))
 
 
 @kernel
@@ -71,17 +68,25 @@ def choose_unknown_costs(terms, stats, memory, stream):
 @kernel
 def observe_unknown_costs(terms, stats, memory, outcome):
     arm = outcome.arm
-    width = radius(memory.level, stats[arm].seen)
-    memory.upper[arm] = clipped_above(mean_reward(stats, arm), width)
-    memory.price[arm] = clipped_below(mean_cost(stats, arm), width * terms.parameters.cost_scale)
+    memory.upper[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0)
+    memory.price[arm] = lowest_cost(terms, stats, arm)
+
+
+@kernel
+def lowest_cost(terms, stats, arm):
+    """The lower confidence bound on an unknown cost in [0, cost_scale], after the paper's radius."""
+    width = terms.parameters.cost_scale * radius(paper_level(terms.horizon), stats[arm].seen)
+    return max(mean_cost(stats, arm) - width, 0.0)
 
 
 COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=0.0)
+
+INTERVAL = Part(INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own")
 
 POLICY = Policy(
     name="cs-ucb",
     summary="the cheapest arm whose upper confidence bound clears (1 - alpha) times the highest one",
     rule=Rule(choose, init, observe),
     rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe_unknown_costs),
-    parameters={"cost_scale": COST_SCALE},
+    parameters={"interval": INTERVAL, "cost_scale": COST_SCALE},
 )

@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.compiled import builder, kernel, rare, stay_apart
-from thrifty.intervals import clipped_above, clipped_below, paper_level, radius
+from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Policy, Rule
 from thrifty.policies.cs_etc import TAU, settle_tau
+from thrifty.policies.cs_ucb import INTERVAL
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.selection import cheapest_feasible
-from thrifty.statistics import mean_reward
 
 
 class Memory(NamedTuple):
@@ -39,16 +38,12 @@ def choose(terms, stats, memory, stream):
     return memory.committed[0]
 
 
-@rare
+@kernel
 def _commit(terms, stats, memory):
-    stay_apart()
-    level = paper_level(terms.horizon)
     top = 0.0
     for arm in range(stats.size):
-        if stats[arm].seen > 0:
-            width = radius(level, stats[arm].seen)
-            memory.upper[arm] = clipped_above(mean_reward(stats, arm), width)
-            top = max(top, clipped_below(mean_reward(stats, arm), width))
+        memory.upper[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0)
+        top = max(top, terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, -1.0))
     return cheapest_feasible(memory.upper, terms.costs, (1.0 - terms.alpha) * top)
 
 
@@ -56,6 +51,6 @@ POLICY = Policy(
     name="one-shot-etc",
     summary="explore every arm tau times, then commit once to the cheapest arm that may be good enough",
     rule=Rule(choose, init),
-    parameters={"tau": TAU},
+    parameters={"tau": TAU, "interval": INTERVAL},
     settle=settle_tau,
 )

@@ -4,16 +4,20 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from thrifty.policies import baselines, cs_etc, cs_ts, cs_ucb, one_shot_etc
+from thrifty.policies import baselines, cs_direct, cs_etc, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
 from thrifty.policies.contract import Policy, load_from_file
 
 _KNOWN = {
     policy.name: policy
     for policy in (
+        cs_ids.POLICY,
         cs_ucb.POLICY,
         cs_ts.POLICY,
         cs_etc.POLICY,
         one_shot_etc.POLICY,
+        cs_direct.POLICY,
+        elimination.PE,
+        elimination.PE_CS,
         baselines.UCB1,
         baselines.TS,
         baselines.SCALARISED,

@@ -43,9 +43,11 @@ def replicate(
     `progress[0]` counts the rounds played so far. Returns the number of whole runs: fewer than asked when `stop[0]` was set.
     """
     terms = RuleTerms(known_costs, by_cost, alpha, horizon, Parameters(*numbers), parts)
+    # An `init` is not inlined, so it is not handed the parts: their addresses would keep numba from caching the kernel.
+    terms_without_parts = RuleTerms(known_costs, by_cost, alpha, horizon, terms.parameters, ())
     for run in range(world_streams.shape[0]):
         stats = no_statistics(known_costs.size)
-        memory = init(terms)
+        memory = init(terms_without_parts)
         first = 0
         for checkpoint in range(checkpoints.size):
             while first < checkpoints[checkpoint]:

@@ -1,0 +1,276 @@
+"""CS-IDS: information-directed sampling for cost subsidy. Play what costs little regret for what it tells about the optimum.
+
+Keep M posterior draws of every arm's mean reward. In each draw there is a floor and an optimal arm, so the draws give, per arm a,
+
+    r_a = E[exchange * max(floor - mu_a, 0) + max(c_a - c_i*, 0) / (range of costs)]     the regret of one pull, and
+    v_a = Var over i* of E[mu_a | i*]                                                    how much a pull tells about i*.
+
+Play the mixture of at most two arms that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2; power 3 is the
+one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of [Lattimore2021].
+The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first. So before
+the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration.
+
+Where costs are unknown, they are drawn from posteriors as well, and v_a counts what a pull tells through its cost too.
+
+Mistakes are not symmetric: to give up a cheap arm that was good enough costs its whole price gap for a long time, to keep one that was not
+costs its quality gap, which is small where mistakes are likely. So quality regret counts `leniency` times while deciding.
+
+The dial `exchange` is for the product owner: how much cost regret, in shares of the range of costs, one unit of quality regret is worth.
+1 is the paper's plain sum. At 5, losing 1% of deliveries hurts as much as paying 5% of the price range more, so it explores less on
+arms that may be bad; at 0.2 it saves money sooner.
+
+References
+----------
+[Russo2018] Russo, Van Roy, "Learning to optimize via information-directed sampling", Operations Research 66.
+[Lattimore2021] Lattimore, Gyorgy, "Mirror descent and the information ratio", COLT 2021.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, kernel
+from thrifty.policies.contract import Number, Policy, Rule
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.streams import beta, uniform
+
+
+class Memory(NamedTuple):
+    round_robin: NDArray[np.int64]
+    stale: NDArray[np.bool_]  # arms whose draws are older than their statistics
+    turn: NDArray[np.int64]  # the arm whose draws were last renewed in turn
+    rewards: NDArray[np.float64]  # (M, K) draws of mean rewards
+    costs: NDArray[np.float64]  # (M, K) draws of mean costs, divided by their range; (1, K) where they are known
+    floors: NDArray[np.float64]  # (M,)
+    counts: NDArray[np.int64]  # (K,) in how many draws the arm is optimal
+    reward_sums: NDArray[np.float64]  # (K, K) sums of draws of arm a over the draws in which arm i is optimal
+    cost_sums: NDArray[np.float64]  # (K, K) the same of costs; (0, 0) where they are known
+    regret: NDArray[np.float64]  # (K,) r
+    information: NDArray[np.float64]  # (K,) v
+
+
+@builder
+def init(terms):
+    n_arms, n_draws = terms.costs.size, int(terms.parameters.draws)
+    spread = terms.costs.max() - terms.costs.min()
+    memory = _remember(n_arms, n_draws, 1, 0)
+    memory.costs[0] = terms.costs / (spread if spread > 0.0 else 1.0)
+    return memory
+
+
+@builder
+def init_unknown_costs(terms):
+    n_arms, n_draws = terms.costs.size, int(terms.parameters.draws)
+    return _remember(n_arms, n_draws, n_draws, n_arms)
+
+
+@builder
+def _remember(n_arms, n_draws, cost_rows, cost_sums):
+    return Memory(
+        start_exploration(),
+        np.ones(n_arms, np.bool_),
+        np.zeros(1, np.int64),
+        np.zeros((n_draws, n_arms)),
+        np.zeros((cost_rows, n_arms)),
+        np.zeros(n_draws),
+        np.zeros(n_arms, np.int64),
+        np.zeros((n_arms, n_arms)),
+        np.zeros((cost_sums, cost_sums)),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+    )
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    renew_draws(terms, stats, memory, stream)
+    tally_optima(terms, memory)
+    weigh_arms(terms, memory)
+    arm = worth_knowing_now(terms, memory.regret, memory.information)
+    if memory.regret[arm] > memory.regret[least(memory.regret)]:
+        return arm
+    return best_of_two(memory.regret, memory.information, terms.parameters.power, stream)
+
+
+@kernel
+def observe(terms, stats, memory, outcome):
+    memory.stale[outcome.arm] = True
+
+
+@kernel
+def renew_draws(terms, stats, memory, stream):
+    """Draw anew for the arms whose statistics changed and, in turn, for one more."""
+    memory.turn[0] = (memory.turn[0] + 1) % stats.size
+    memory.stale[memory.turn[0]] = True
+    for arm in range(stats.size):
+        if memory.stale[arm]:
+            memory.stale[arm] = False
+            for draw in range(memory.rewards.shape[0]):
+                memory.rewards[draw, arm] = _posterior(stats[arm].reward_sum, stats[arm].seen, stream)
+            if memory.cost_sums.size > 0:
+                scale = terms.parameters.cost_scale
+                for draw in range(memory.costs.shape[0]):
+                    memory.costs[draw, arm] = _posterior(stats[arm].cost_sum / scale, stats[arm].seen, stream)
+
+
+@kernel
+def _posterior(total, seen, stream):
+    return beta(stream, 1.0 + total, 1.0 + max(seen - total, 0.0))
+
+
+@kernel
+def tally_optima(terms, memory):
+    """For every draw: the floor, which arm is optimal, and the sums that belong to that arm."""
+    n_draws, n_arms = memory.rewards.shape
+    memory.counts[:] = 0
+    memory.reward_sums[:] = 0.0
+    memory.cost_sums[:] = 0.0
+    for draw in range(n_draws):
+        rewards, costs = memory.rewards[draw], memory.costs[draw % memory.costs.shape[0]]
+        top = rewards[0]
+        for arm in range(1, n_arms):
+            top = max(top, rewards[arm])
+        floor = (1.0 - terms.alpha) * top
+        memory.floors[draw] = floor
+        optimal = -1
+        for arm in range(n_arms):
+            if rewards[arm] >= floor and (optimal < 0 or costs[arm] < costs[optimal]):
+                optimal = arm
+        memory.counts[optimal] += 1
+        for arm in range(n_arms):
+            memory.reward_sums[optimal, arm] += rewards[arm]
+        if memory.cost_sums.size > 0:
+            for arm in range(n_arms):
+                memory.cost_sums[optimal, arm] += costs[arm]
+
+
+@kernel
+def weigh_arms(terms, memory):
+    """r and v of every arm, from the draws."""
+    n_draws, n_arms = memory.rewards.shape
+    price = terms.parameters.exchange * terms.parameters.leniency
+    memory.regret[:] = 0.0
+    for draw in range(n_draws):
+        for arm in range(n_arms):
+            memory.regret[arm] += price * max(memory.floors[draw] - memory.rewards[draw, arm], 0.0)
+    if memory.cost_sums.size > 0:
+        _add_drawn_cost_gaps(terms, memory)
+    else:
+        for optimal in range(n_arms):
+            if memory.counts[optimal] > 0:
+                for arm in range(n_arms):
+                    gap = memory.costs[0, arm] - memory.costs[0, optimal]
+                    memory.regret[arm] += memory.counts[optimal] * max(gap, 0.0)
+    for arm in range(n_arms):
+        memory.regret[arm] /= n_draws
+        memory.information[arm] = _spread(memory.counts, memory.reward_sums, arm, n_draws)
+        if memory.cost_sums.size > 0:
+            memory.information[arm] += _spread(memory.counts, memory.cost_sums, arm, n_draws)
+
+
+@kernel
+def _add_drawn_cost_gaps(terms, memory):
+    n_draws, n_arms = memory.rewards.shape
+    for draw in range(n_draws):
+        floor, costs = memory.floors[draw], memory.costs[draw]
+        lowest = np.inf
+        for arm in range(n_arms):
+            if memory.rewards[draw, arm] >= floor:
+                lowest = min(lowest, costs[arm])
+        for arm in range(n_arms):
+            memory.regret[arm] += max(costs[arm] - lowest, 0.0)
+
+
+@kernel
+def _spread(counts, sums, arm, n_draws):
+    """Variance, over which arm is optimal, of the conditional mean of `arm`."""
+    mean = 0.0
+    for optimal in range(counts.size):
+        mean += sums[optimal, arm]
+    mean /= n_draws
+    variance = 0.0
+    for optimal in range(counts.size):
+        if counts[optimal] > 0:
+            shift = sums[optimal, arm] / counts[optimal] - mean
+            variance += counts[optimal] * shift * shift
+    return variance / n_draws
+
+
+@kernel
+def worth_knowing_now(terms, regret, information):
+    """The arm with the least regret when information is worth foresight (T/K)^(2/3)."""
+    worth = terms.parameters.foresight * (terms.horizon / regret.size) ** (2.0 / 3.0)
+    chosen = 0
+    for arm in range(1, regret.size):
+        if regret[arm] - worth * information[arm] < regret[chosen] - worth * information[chosen]:
+            chosen = arm
+    return chosen
+
+
+@kernel
+def best_of_two(regret, information, power, stream):
+    """Draw from the mixture of two arms that minimises (expected regret)^power / (expected information).
+
+    Between arms a and b with r_a < r_b and v_a < v_b, the weight of b that makes the derivative vanish is
+    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Arms that another beats in both never take part.
+    """
+    first = second = least(regret)
+    weight = 0.0
+    if regret[first] <= 0.0:
+        return first
+    lowest = regret[first] ** power / information[first] if information[first] > 0.0 else np.inf
+    for a in range(regret.size):
+        if _dominated(regret, information, a):
+            continue
+        for b in range(regret.size):
+            dr, dv = regret[b] - regret[a], information[b] - information[a]
+            if dr > 0.0 and dv > 0.0:
+                share = (dv * regret[a] - power * dr * information[a]) / ((power - 1.0) * dr * dv)
+                share = min(max(share, 0.0), 1.0)
+                expected_information = information[a] + share * dv
+                if expected_information > 0.0:
+                    ratio = (regret[a] + share * dr) ** power / expected_information
+                    if ratio < lowest:
+                        lowest, first, second, weight = ratio, a, b, share
+    return second if uniform(stream) < weight else first
+
+
+@kernel
+def least(regret):
+    least = 0
+    for arm in range(1, regret.size):
+        if regret[arm] < regret[least]:
+            least = arm
+    return least
+
+
+@kernel
+def _dominated(regret, information, arm):
+    for other in range(regret.size):
+        if regret[other] < regret[arm] and information[other] >= information[arm]:
+            return True
+    return False
+
+
+POLICY = Policy(
+    name="cs-ids",
+    summary="what costs little regret for what it tells about the optimal arm: good whether arms are close or far apart",
+    rule=Rule(choose, init, observe),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe),
+    parameters={
+        "exchange": Number(
+            1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0
+        ),
+        "draws": Number(30, "posterior draws per arm", low=2, whole=True),
+        "power": Number(3.0, "of the regret in the ratio; 2 explores more", low=1.01, high=10.0),
+        "leniency": Number(
+            0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
+        ),
+        "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
+        "cost_scale": Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300),
+    },
+)
