@@ -10,8 +10,8 @@ READY := $(VENV)/.ready
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-run: $(READY) ## set up, then compare the paper's three policies on its Figure 1 instance
-	$(BIN)/thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --horizon 10000 --runs 50 --seed 1
+run: $(READY) ## set up, then reproduce the paper at a small size and write a report
+	$(BIN)/thrifty reproduce --quick
 
 test: check ## set up, check, and run every test
 	$(BIN)/pytest

@@ -1,0 +1,52 @@
+"""`thrifty reproduce`: the paper's figures, tables and claims, and a report."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from thrifty.cli.progress import ProgressBar
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="run the paper's experiments and write a report",
+        description="Run the paper's experiments; leave a CSV, a PNG and an SVG of each, and one HTML report.",
+        epilog="Examples: thrifty reproduce --quick; thrifty reproduce fig2 --runs 500 --out fig2; thrifty reproduce all",
+    )
+    parser.add_argument("items", nargs="*", metavar="ITEM", help="what to run: names from --list, or all")
+    parser.add_argument("--list", action="store_true", help="list the items")
+    parser.add_argument("--quick", action="store_true", help="sizes that fit into two minutes; without items, all of them")
+    parser.add_argument("--runs", type=int, help="runs of every setting; default: each item's own number")
+    parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("reproduction"), help="default %(default)s")
+    parser.add_argument("--backend", default="local", help="local, dask, or dask://host:port; default %(default)s")
+    parser.add_argument("--workers", type=int, help="threads, or Dask workers started here; default: all cores")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the items and say where the report is."""
+    from thrifty.experiments import EXPERIMENTS, Scale, reproduce
+    from thrifty.problem import checked_count
+
+    if options.list:
+        width = max(map(len, EXPERIMENTS))
+        for name, each in EXPERIMENTS.items():
+            print(f"{name:<{width}}  {each.title}")
+        return
+    if not options.items and not options.quick:
+        raise ValueError(f"name what to run: all, or some of {', '.join(EXPERIMENTS)}; --quick alone runs all at a small size")
+    names = [] if options.items in ([], ["all"]) else options.items
+    runs = None if options.runs is None else checked_count("runs", options.runs)
+    scale = Scale(quick=options.quick, runs=runs, seed=checked_count("seed", options.seed, low=0))
+    simulating, drawing = ProgressBar("simulating", "round"), ProgressBar("drawing", "item")
+    try:
+        report = reproduce(
+            names, scale, out=options.out, backend=options.backend, workers=options.workers, progress=simulating, drawing=drawing
+        )
+    finally:
+        simulating.close()
+        drawing.close()
+    print(report)

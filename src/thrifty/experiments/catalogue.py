@@ -1,0 +1,53 @@
+"""The catalogue: the only list of experiments."""
+
+import difflib
+
+from thrifty.experiments import (
+    fig1,
+    fig2,
+    one_shot,
+    reduction,
+    regimes,
+    rejection,
+    scaling,
+    scenarios,
+    table1,
+    theorem1,
+    theorem4,
+    unknown_costs,
+    weights,
+)
+from thrifty.experiments.experiment import Experiment
+
+EXPERIMENTS = {
+    each.name: each
+    for each in (
+        fig1.EXPERIMENT,
+        fig2.EXPERIMENT,
+        table1.EXPERIMENT,
+        weights.EXPERIMENT,
+        theorem1.EXPERIMENT,
+        scaling.OF_T,
+        scaling.OF_K,
+        reduction.EXPERIMENT,
+        one_shot.EXPERIMENT,
+        rejection.EXPERIMENT,
+        theorem4.EXPERIMENT,
+        unknown_costs.EXPERIMENT,
+        scenarios.EXPERIMENT,
+        regimes.EXPERIMENT,
+    )
+}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of this name.
+
+    >>> experiment("fig2").title
+    "Figure 2: both regrets against the cheap arm's mean"
+    """
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise ValueError(f"unknown item {name!r}: {hint}there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from thrifty.environments.families import HardFamily
+from thrifty.theory import derive, flip_bound, flip_linear
+
+COUNT = 40_000
+
+
+@pytest.mark.parametrize("slack", [0.1, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("factor", [1.05, 1.5, 2.0, 5.0, 20.0])
+def test_the_factory_is_unbiased_within_its_flip_bound(factor: float, slack: float) -> None:
+    for share in (0.05, 0.5, 1.0):
+        p = share * (1 - slack) / factor
+        heads, flips = flip_linear(p, factor, slack=slack, count=COUNT, seed=7)
+        wanted = factor * p
+        # Five standard errors: each of the 60 cases fails by chance for one seed in 1.7 million.
+        assert abs(heads.mean() - wanted) < 5 * np.sqrt(wanted * (1 - wanted) / COUNT)
+        assert flips.mean() + 5 * flips.std() / np.sqrt(COUNT) < flip_bound(factor, slack)
+
+
+def test_a_coin_that_never_shows_heads_stays_so() -> None:
+    heads, _ = flip_linear(0.0, 3.0, slack=0.5, count=2000)
+    assert heads.sum() == 0
+
+
+def test_a_factor_of_one_is_one_flip() -> None:
+    heads, flips = flip_linear(0.7, 1.0, slack=0.1, count=COUNT, seed=1)
+    assert (flips == 1).all()
+    assert abs(heads.mean() - 0.7) < 5 * np.sqrt(0.21 / COUNT)
+
+
+def test_a_factor_below_one_takes_at_most_one_flip() -> None:
+    heads, flips = flip_linear(0.8, 0.5, slack=0.1, count=COUNT, seed=1)
+    assert flips.max() == 1
+    assert abs(flips.mean() - 0.5) < 5 * np.sqrt(0.25 / COUNT)
+    assert abs(heads.mean() - 0.4) < 5 * np.sqrt(0.24 / COUNT)
+
+
+@pytest.mark.parametrize(
+    ("p", "factor", "slack", "message"),
+    [(0.5, 2.0, 0.1, "at most 1 - slack"), (0.5, 0.0, 0.1, "factor must be positive"), (0.1, 2.0, 0.0, "slack must be in")],
+)
+def test_the_factory_refuses_what_it_cannot_make(p: float, factor: float, slack: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        flip_linear(p, factor, slack=slack, count=1)
+
+
+@pytest.mark.parametrize("inner", ["cs-etc", "cs-ucb", "oracle"])
+@pytest.mark.parametrize("member", [0, 2])
+def test_the_derived_algorithm_keeps_the_relation_of_the_proof(inner: str, member: int) -> None:
+    alpha = 0.3
+    family = HardFamily(alpha, (1 - alpha) / 3, (1 - alpha) / 30, 3)
+    derived = derive(inner, family, member=member, rounds=3000, runs=10, seed=3)
+    assert (derived.calls.sum(axis=1) == 3000).all()
+    assert (derived.pulls[:, 0] == derived.calls[:, 0]).all()
+    assert derived.pulls_per_call <= derived.bound_per_call == pytest.approx(19 / (1 - alpha))
+    assert derived.outer_regret.mean() <= derived.bound_per_call * derived.inner_regret.mean()
+
+
+def test_the_inner_policy_sees_rewards_of_the_lifted_means() -> None:
+    # The oracle pulls arm 1 for ever; the factory's flips then have the cost of pi_0's pulls, and pulls exceed calls.
+    family = HardFamily(0.5, 0.15, 0.05, 1)
+    derived = derive("oracle", family, member=1, rounds=2000, runs=2, seed=1)
+    assert (derived.calls[:, 1] == 2000).all()
+    assert (derived.pulls[:, 1] > 2000).all()
+    assert derived.inner_regret.tolist() == [0.0, 0.0]
+
+
+def test_a_family_too_rich_for_the_factory_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be at most 0\.5 for the factory"):
+        derive("cs-etc", HardFamily(0.3, 0.34, 0.1, 2), member=0, rounds=10, runs=1)
