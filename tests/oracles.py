@@ -3,8 +3,9 @@
 They share with the package only the random streams, which have tests of their own, so that both see the same rewards.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -108,6 +109,149 @@ def _shrunk_draw(history: History, arm: int) -> float:
     return sum(history.rewards[arm]) / (1.0 + n) + float(normal(history.own)) / math.sqrt(1.0 + n)
 
 
+def _kl(p: float, q: float) -> float:
+    terms = [(p, q), (1 - p, 1 - q)]
+    return sum(a * math.log(a / b) for a, b in terms if a > 0)
+
+
+def kl_bound(history: History, arm: int, side: int) -> float:
+    """The q beyond the mean with n kl(mean, q) = ln(2 K T^2), by bisection from the outside."""
+    level = math.log(2 * history.n_arms * history.horizon**2) / len(history.rewards[arm])
+    near, far = history.mean(arm), 1.0 if side > 0 else 0.0
+    for _ in range(40):
+        middle = (near + far) / 2
+        near, far = (middle, far) if _kl(history.mean(arm), middle) <= level else (near, middle)
+    return far
+
+
+def cs_direct(history: History) -> int:
+    if history.rounds < history.n_arms:
+        return history.rounds
+    share = 1 - history.instance.alpha
+    uppers = [kl_bound(history, arm, 1) for arm in range(history.n_arms)]
+    lowers = [kl_bound(history, arm, -1) for arm in range(history.n_arms)]
+    candidate = cheapest_feasible(uppers, history.instance.costs.tolist(), share * max(lowers))
+    rival = highest(uppers)
+    pulls = [len(rewards) for rewards in history.rewards]
+    undecided = lowers[candidate] < share * uppers[rival]
+    may_ask = pulls[rival] < min((history.horizon / history.n_arms) ** (2 / 3), pulls[candidate])
+    return rival if undecided and may_ask else candidate
+
+
+class Elimination:
+    """PE-CS, or PE when the reference is given, as a generator of arms: sample, test, go on."""
+
+    def __init__(self, reference: Callable[[Instance], int] | None = None) -> None:
+        self.reference = reference
+
+    def __call__(self, history: History) -> int:
+        if history.rounds == 0:
+            self.plan = self._play(history)
+        return next(self.plan)
+
+    def _tau(self, history: History, m: int) -> int:
+        return math.ceil(2 * math.log(history.horizon * 0.25**m) * 4**m)
+
+    def _beta(self, history: History, m: int) -> float:
+        return math.sqrt(math.log(history.horizon * 0.25**m) / (2 * self._tau(history, m)))
+
+    def _play(self, history: History) -> Iterator[int]:
+        arms, costs, share = range(history.n_arms), history.instance.costs, 1 - history.instance.alpha
+        last = max(int(0.5 * math.log2(history.horizon / math.e)), 0)
+        yield from arms
+        if self.reference is not None:
+            reference = self.reference(history.instance)
+        else:
+            active = list(arms)
+            for m in itertools.count():
+                while len(active) > 1 or m == 0:
+                    arm = min(active, key=lambda a: (len(history.rewards[a]), a))
+                    if len(history.rewards[arm]) >= self._tau(history, min(m, last)) and m < last:
+                        break
+                    yield arm
+                beta = self._beta(history, m)
+                best = max(history.mean(arm) - beta for arm in active)
+                active = [arm for arm in active if history.mean(arm) + beta >= best]
+                if len(active) == 1:
+                    break
+            reference = active[0]
+        for arm in sorted(arms, key=lambda a: (costs[a], a)):
+            if arm == reference or costs[arm] >= costs[reference]:
+                break
+            for w in itertools.count():
+                ahead = min(w + 5, last)
+                for sampled, m in ((arm, min(w, last)), (reference, ahead)):
+                    while len(history.rewards[sampled]) < self._tau(history, m):
+                        yield sampled
+                beta, reference_beta = self._beta(history, min(w, last)), self._beta(history, ahead)
+                if share * (history.mean(reference) + reference_beta) < history.mean(arm) - beta:
+                    yield from itertools.repeat(arm)
+                if history.mean(arm) + beta < share * (history.mean(reference) - reference_beta):
+                    break
+                while w >= last:  # the published algorithm goes on sampling both
+                    few = len(history.rewards[arm]) <= len(history.rewards[reference])
+                    yield arm if few else reference
+                    if share * (history.mean(reference) + reference_beta) < history.mean(arm) - beta:
+                        yield from itertools.repeat(arm)
+                    if history.mean(arm) + beta < share * (history.mean(reference) - reference_beta):
+                        break
+                if w >= last:
+                    break
+        yield from itertools.repeat(reference)
+
+
+class InformationDirected:
+    """CS-IDS by the formulas, with numpy: 30 draws, power 3, foresight 0.5, leniency 0.7."""
+
+    def __call__(self, history: History) -> int:
+        k = history.n_arms
+        if history.rounds == 0:
+            self.turn, self.draws, self.stale = 0, np.zeros((30, k)), set(range(k))
+        if history.rounds < k:
+            self.played = history.rounds
+            return history.rounds
+        if history.rounds > k:
+            self.stale.add(self.played)
+        self.turn = (self.turn + 1) % k
+        self.stale.add(self.turn)
+        for arm in sorted(self.stale):
+            self.draws[:, arm] = [_beta_draw(history, arm) for _ in range(30)]
+        self.stale = set()
+        self.played = self._choose(history)
+        return self.played
+
+    def _choose(self, history: History) -> int:
+        costs = history.instance.costs
+        spread = costs.max() - costs.min()
+        costs = costs / (spread if spread > 0 else 1.0)
+        floors = (1 - history.instance.alpha) * self.draws.max(axis=1)
+        optima = np.array(
+            [
+                min(np.flatnonzero(draw >= floor), key=lambda a: (costs[a], a))
+                for draw, floor in zip(self.draws, floors, strict=True)
+            ]
+        )
+        quality = np.maximum(floors[:, None] - self.draws, 0).mean(axis=0)
+        price = np.maximum(costs[None, :] - costs[optima][:, None], 0).mean(axis=0)
+        r = 0.7 * quality + price
+        overall = self.draws.mean(axis=0)
+        v = sum((optima == o).mean() * (self.draws[optima == o].mean(axis=0) - overall) ** 2 for o in set(optima.tolist()))
+        v = np.asarray(v)
+        ahead = int(np.argmin(r - 0.5 * (history.horizon / history.n_arms) ** (2 / 3) * v))
+        if r[ahead] > r.min():
+            return ahead
+        if r.min() <= 0:
+            return int(np.argmin(r))
+        best = (r.min() ** 3 / v[np.argmin(r)] if v[np.argmin(r)] > 0 else np.inf, int(np.argmin(r)), int(np.argmin(r)), 0.0)
+        for a, b in itertools.product(range(history.n_arms), repeat=2):
+            dr, dv = r[b] - r[a], v[b] - v[a]
+            if dr > 0 and dv > 0:
+                share = float(np.clip((dv * r[a] - 3 * dr * v[a]) / (2 * dr * dv), 0, 1))
+                if v[a] + share * dv > 0:
+                    best = min(best, ((r[a] + share * dr) ** 3 / (v[a] + share * dv), a, b, share), key=lambda option: option[0])
+        return best[2] if uniform(history.own) < best[3] else best[1]
+
+
 def ucb1(history: History) -> int:
     if history.rounds < history.n_arms:
         return history.rounds
@@ -145,6 +289,10 @@ TWINS: dict[str, Twin] = {
     "cs-ts:prior=shrunk": _cs_ts(_shrunk_draw),
     "cs-etc": cs_etc,
     "one-shot-etc": one_shot_etc,
+    "cs-ids": InformationDirected(),
+    "cs-direct": cs_direct,
+    "pe": Elimination(lambda instance: int(np.argmax(instance.costs))),
+    "pe-cs": Elimination(),
     "ucb1": ucb1,
     "ts": ts,
     "scalarised": scalarised,

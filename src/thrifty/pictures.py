@@ -19,7 +19,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx")
 FORMATS = (".png", ".svg", ".pdf")
 
-_LOOK = {
+LOOK = {
     "figure.dpi": 150,
     "font.size": 9,
     "axes.spines.top": False,
@@ -71,7 +71,7 @@ class Map:
 def draw_panels(panels: Sequence[Panel], *, title: str | None, caption: str) -> "Figure":
     """Panels side by side over one shared legend and a caption that says what the bands are."""
     plt = pyplot()
-    with plt.rc_context(_LOOK):
+    with plt.rc_context(LOOK):
         figure: Figure
         figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 3.9), layout="constrained", squeeze=False)
         for panel, ax in zip(panels, axes[0], strict=True):
@@ -100,7 +100,7 @@ def draw_panels(panels: Sequence[Panel], *, title: str | None, caption: str) -> 
 def draw_maps(maps: Sequence[Map], names: Sequence[str], *, title: str | None, caption: str) -> "Figure":
     """Maps side by side; a cell has the colour of its kind, which the legend names, and its text."""
     plt = pyplot()
-    with plt.rc_context({**_LOOK, "axes.grid": False}):
+    with plt.rc_context({**LOOK, "axes.grid": False}):
         figure: Figure
         figure, axes = plt.subplots(1, len(maps), figsize=(4.2 * len(maps), 4.4), layout="constrained", squeeze=False)
         for each, ax in zip(maps, axes[0], strict=True):
@@ -125,7 +125,7 @@ def draw_maps(maps: Sequence[Map], names: Sequence[str], *, title: str | None, c
 def draw_ranges(ranges: Mapping[str, tuple[float, float]], *, x_label: str, title: str | None, caption: str) -> "Figure":
     """Named ranges as horizontal bars over a logarithmic axis; an open one ends in an arrow, an empty one says so."""
     plt = pyplot()
-    with plt.rc_context(_LOOK):
+    with plt.rc_context(LOOK):
         figure: Figure
         figure, ax = plt.subplots(figsize=(6.4, 1.6 + 0.45 * len(ranges)), layout="constrained")
         ends = [end for low, high in ranges.values() for end in (low, high) if np.isfinite(end) and end > 0]
@@ -163,7 +163,7 @@ def save(figure: "Figure", path: Path) -> None:
     plt = pyplot()
     dates = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     try:
-        with plt.rc_context(_LOOK):
+        with plt.rc_context(LOOK):
             figure.savefig(path, metadata=dates[path.suffix])
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from None

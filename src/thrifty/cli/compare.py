@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--alpha", type=float, help="the subsidy factor in [0, 1]")
     parser.add_argument("--instance", metavar="FILE", help="read the arms from a .json or .toml file instead")
     parser.add_argument(
-        "--policies", default="cs-ucb,cs-ts,cs-etc", help="names, name:parameter=value, or .py files; default %(default)s"
+        "--policies", default="cs-ids,cs-ucb,cs-ts,cs-etc", help="names, name:parameter=value, or .py files; default %(default)s"
     )
     parser.add_argument("--horizon", type=int, default=10_000, help="rounds of a run; default %(default)s")
     parser.add_argument("--runs", type=int, default=50, help="independent runs; default %(default)s")

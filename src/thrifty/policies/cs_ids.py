@@ -32,7 +32,9 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
+from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.posteriors import draw_cost
 from thrifty.streams import beta, uniform
 
 
@@ -110,16 +112,11 @@ def renew_draws(terms, stats, memory, stream):
         if memory.stale[arm]:
             memory.stale[arm] = False
             for draw in range(memory.rewards.shape[0]):
-                memory.rewards[draw, arm] = _posterior(stats[arm].reward_sum, stats[arm].seen, stream)
+                won = stats[arm].reward_sum
+                memory.rewards[draw, arm] = beta(stream, 1.0 + won, 1.0 + max(stats[arm].seen - won, 0.0))
             if memory.cost_sums.size > 0:
-                scale = terms.parameters.cost_scale
                 for draw in range(memory.costs.shape[0]):
-                    memory.costs[draw, arm] = _posterior(stats[arm].cost_sum / scale, stats[arm].seen, stream)
-
-
-@kernel
-def _posterior(total, seen, stream):
-    return beta(stream, 1.0 + total, 1.0 + max(seen - total, 0.0))
+                    memory.costs[draw, arm] = draw_cost(terms, stats, arm, stream) / terms.parameters.cost_scale
 
 
 @kernel
@@ -271,6 +268,6 @@ POLICY = Policy(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
         ),
         "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
-        "cost_scale": Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300),
+        "cost_scale": COST_SCALE,
     },
 )

@@ -1,6 +1,7 @@
 """CS-TS: score every arm by a draw from its posterior, play the cheapest whose score clears the floor.
 
 [Sinha2021] Algorithm 1 (TS). `prior` names the posterior that is drawn from; a file or a compiled function may be given instead.
+Where costs are unknown, they are drawn too, from Beta posteriors of cost / cost_scale: Thompson sampling of both.
 Deviations: ties in cost go to the higher score, then to the lower index; the highest score is feasible even when it is negative.
 """
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.posteriors import draw_beta, draw_gaussian, draw_shrunk
+from thrifty.policies.posteriors import draw_beta, draw_cost, draw_gaussian, draw_shrunk
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
@@ -38,10 +40,34 @@ def choose(terms, stats, memory, stream):
     return cheapest_feasible(scores, terms.costs, floor)
 
 
+class MemoryOfCosts(NamedTuple):
+    round_robin: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    prices: NDArray[np.float64]
+
+
+@builder
+def init_unknown_costs(terms):
+    return MemoryOfCosts(start_exploration(), np.empty(terms.costs.size), np.empty(terms.costs.size))
+
+
+@kernel
+def choose_unknown_costs(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    scores, prices = memory.scores, memory.prices
+    for arm in range(scores.size):
+        scores[arm] = terms.parts.prior(terms, stats, arm, stream)
+        prices[arm] = draw_cost(terms, stats, arm, stream)
+    return cheapest_feasible(scores, prices, (1.0 - terms.alpha) * scores[highest(scores)])
+
+
 POLICY = Policy(
     name="cs-ts",
     summary="the cheapest arm whose posterior draw clears (1 - alpha) times the highest draw",
     rule=Rule(choose, init),
+    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs),
     parameters={
         "prior": Part(
             {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},
@@ -52,5 +78,6 @@ POLICY = Policy(
         "b": Number(1.0, "second parameter of the Beta prior", low=1e-6),
         "sigma_0": Number(1.0, "standard deviation of the shrunk prior", low=1e-6),
         "sigma_n": Number(1.0, "standard deviation of a reward under the shrunk prior", low=1e-6),
+        "cost_scale": COST_SCALE,
     },
 )

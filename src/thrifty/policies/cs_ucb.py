@@ -79,7 +79,7 @@ def lowest_cost(terms, stats, arm):
     return max(mean_cost(stats, arm) - width, 0.0)
 
 
-COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=0.0)
+COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300)
 
 INTERVAL = Part(INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own")
 

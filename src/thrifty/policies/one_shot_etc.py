@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Policy, Rule
 from thrifty.policies.cs_etc import TAU, settle_tau
-from thrifty.policies.cs_ucb import INTERVAL
+from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.selection import cheapest_feasible
 
@@ -21,11 +21,12 @@ class Memory(NamedTuple):
     round_robin: NDArray[np.int64]
     committed: NDArray[np.int64]  # the arm, or -1
     upper: NDArray[np.float64]
+    price: NDArray[np.float64]
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), np.full(1, -1), np.ones(terms.costs.size))
+    return Memory(start_exploration(), np.full(1, -1), np.ones(terms.costs.size), terms.costs.copy())
 
 
 @kernel
@@ -44,13 +45,19 @@ def _commit(terms, stats, memory):
     for arm in range(stats.size):
         memory.upper[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0)
         top = max(top, terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, -1.0))
-    return cheapest_feasible(memory.upper, terms.costs, (1.0 - terms.alpha) * top)
+    return cheapest_feasible(memory.upper, memory.price, (1.0 - terms.alpha) * top)
+
+
+@kernel
+def observe_unknown_costs(terms, stats, memory, outcome):
+    memory.price[outcome.arm] = lowest_cost(terms, stats, outcome.arm)
 
 
 POLICY = Policy(
     name="one-shot-etc",
     summary="explore every arm tau times, then commit once to the cheapest arm that may be good enough",
     rule=Rule(choose, init),
-    parameters={"tau": TAU, "interval": INTERVAL},
+    rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
+    parameters={"tau": TAU, "interval": INTERVAL, "cost_scale": COST_SCALE},
     settle=settle_tau,
 )

@@ -28,8 +28,8 @@ _KNOWN = {
 }
 
 
-DEFAULT_POLICY = "cs-etc"
-"""The policy used wherever none is named."""
+DEFAULT_POLICY = "cs-ids"
+"""The policy used wherever none is named: the first of the leaderboard by geometric mean."""
 
 
 def list_policies() -> dict[str, Policy]:
