@@ -135,7 +135,7 @@ def cs_direct(history: History) -> int:
     pulls = [len(rewards) for rewards in history.rewards]
     undecided = lowers[candidate] < share * uppers[rival]
     may_ask = pulls[rival] < min((history.horizon / history.n_arms) ** (2 / 3), pulls[candidate])
-    return rival if undecided and may_ask else candidate
+    return int(rival if undecided and may_ask else candidate)
 
 
 class Elimination:
@@ -150,7 +150,8 @@ class Elimination:
         return next(self.plan)
 
     def _tau(self, history: History, m: int) -> int:
-        return math.ceil(2 * math.log(history.horizon * 0.25**m) * 4**m)
+        gap = 2.0**-m
+        return math.ceil(2 * math.log(history.horizon * gap**2) / gap**2)
 
     def _beta(self, history: History, m: int) -> float:
         return math.sqrt(math.log(history.horizon * 0.25**m) / (2 * self._tau(history, m)))

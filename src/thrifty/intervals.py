@@ -1,6 +1,7 @@
 """Confidence bounds on the mean of rewards in [0, 1]: four of them, each one kernel `(terms, seen, reward_sum, side) -> bound`.
 
-`side` is +1.0 for the upper bound and -1.0 for the lower one. All clip to [0, 1], and say 1 and 0 before the first outcome. `paper`, `hoeffding`
+`side` is +1.0 for the upper bound and -1.0 for the lower one. All clip to [0, 1], and say 1 and 0 before the first outcome.
+`paper`, `hoeffding`
 and `kl` hold for all arms and all T rounds at once when the horizon is T; `mixture` needs no horizon.
 
 References
@@ -8,7 +9,9 @@ References
 [Sinha2021] "Multi-Armed Bandits with Cost Subsidy", AISTATS 2021.
 [Garivier2011] Garivier, Cappe, "The KL-UCB algorithm for bounded stochastic bandits and beyond", COLT 2011.
 [Robbins1970] Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41.
-[Howard2021] Howard, Ramdas, McAuliffe, Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49.
+[Howard2021] Howard, Ramdas, McAuliffe, Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of
+Statistics 49.
+
 """
 
 import math
@@ -20,19 +23,21 @@ _STEPS = 40  # of bisection: 2^-40 is far below any width that matters
 
 @kernel
 def paper(terms, seen, reward_sum, side):
-    """mean +- sqrt(2 ln T / n) [Sinha2021] Algorithms 1 to 3."""
+    """Mean +- sqrt(2 ln T / n) [Sinha2021] Algorithms 1 to 3."""
     return _around(seen, reward_sum, side, paper_level(terms.horizon))
 
 
 @kernel
 def hoeffding(terms, seen, reward_sum, side):
-    """mean +- sqrt(ln(2 K T^2) / (2 n)): Hoeffding's inequality and a union over arms and rounds; fails with probability at most 1 / T."""
+    """Mean +- sqrt(ln(2 K T^2) / (2 n)): Hoeffding's inequality and a union over arms and rounds; fails with probability at
+    most 1 / T.
+    """
     return _around(seen, reward_sum, side, 0.5 * _union_level(terms))
 
 
 @kernel
 def kl(terms, seen, reward_sum, side):
-    """The q on that side with n kl(mean, q) = ln(2 K T^2) [Garivier2011]; never wider than `hoeffding`."""
+    """The q on that side where n times the divergence of q from the mean is ln(2 K T^2) [Garivier2011]; within `hoeffding`."""
     if seen == 0:
         return 0.5 + 0.5 * side
     return _solve_kl(reward_sum / seen, _union_level(terms) / seen, side)
@@ -40,13 +45,14 @@ def kl(terms, seen, reward_sum, side):
 
 @kernel
 def mixture(terms, seen, reward_sum, side):
-    """The end of {p : ln B(S + 1, n - S + 1) - S ln p - (n - S) ln(1 - p) < ln(K / delta)}, delta = 0.05 [Robbins1970], [Howard2021].
+    """The end of {p : ln B(S + 1, n - S + 1) - S ln p - (n - S) ln(1 - p) < ln(K / delta)} with delta = 0.05.
 
-    With a uniform mixture over p, the set holds the mean for all n at once with probability 1 - delta, for all K arms together.
+    After [Robbins1970] and [Howard2021]: with a uniform mixture over p, the set holds the mean for all n at once, and the
+    sets of all K arms do together, with probability 1 - delta.
     """
     if seen == 0:
         return 0.5 + 0.5 * side
-    return _solve_mixture(seen, min(max(reward_sum, 0.0), float(seen)), math.log(2.0 * terms.costs.size / 0.05), side)
+    return _solve_mixture(seen, min(max(reward_sum, 0.0), float(seen)), math.log(terms.costs.size / 0.05), side)
 
 
 INTERVALS = {"paper": paper, "hoeffding": hoeffding, "kl": kl, "mixture": mixture}

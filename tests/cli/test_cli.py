@@ -17,8 +17,8 @@ SMALL = [*ARMS, "--horizon", "300", "--runs", "3", "--seed", "1"]
 def test_policies_are_listed_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("cs-ucb")
-    assert any(line.startswith("cs-etc:tau=auto,cost_scale=1 ") for line in lines)
+    assert lines[0].startswith("cs-ids:exchange=1,draws=30")
+    assert any(line.startswith("cs-etc:tau=auto,interval=paper,cost_scale=1 ") for line in lines)
 
 
 def test_one_policy_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,7 +30,7 @@ def test_compare_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *SMALL]) == 0
     out = capsys.readouterr().out
     assert "best arm 0, optimal arm 1, floor 0.45" in out
-    assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ucb", "cs-ts", "cs-etc"]
+    assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ids", "cs-ucb", "cs-ts", "cs-etc"]
 
 
 def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +67,7 @@ def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "cs-etc" in capsys.readouterr().out
     lines = csv.read_text().splitlines()
     assert lines[0].startswith("policy,t,quality_mean,quality_sd,quality_se,cost_mean")
-    assert len(lines) == 1 + 3 * 100
+    assert len(lines) == 1 + 4 * 100
     assert png.read_bytes().startswith(b"\x89PNG")
     assert npz.exists()
 
@@ -156,7 +156,7 @@ def test_a_closed_pipe_is_no_error() -> None:
     process = subprocess.run(
         f"{sys.executable} -m thrifty.cli policies | head -1", shell=True, capture_output=True, text=True, check=True
     )
-    assert process.stdout.startswith("cs-ucb")
+    assert process.stdout.startswith("cs-ids")
     assert process.stderr == ""
 
 

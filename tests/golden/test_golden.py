@@ -13,7 +13,8 @@ from thrifty import Instance, simulate
 FILE = Path(__file__).parent / "arms.json"
 INSTANCE = Instance([0.5, 0.46, 0.2, 0.47], [1.0, 0.0, 0.1, 0.0], 0.1)
 LABELS = [
-    "cs-ucb", "cs-ts", "cs-ts:prior=gaussian", "cs-ts:prior=shrunk", "cs-etc", "one-shot-etc", "cs-ids", "cs-direct", "pe", "pe-cs", "pe-cs:limit=1",
+    "cs-ucb", "cs-ts", "cs-ts:prior=gaussian", "cs-ts:prior=shrunk", "cs-etc", "one-shot-etc",
+    "cs-ids", "cs-direct", "pe", "pe-cs", "pe-cs:limit=1",
     "cs-ucb:interval=kl", "cs-etc:interval=mixture", "cs-etc:interval=hoeffding",
     "ucb1", "ts", "scalarised", "cheapest", "uniform", "oracle",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import oracles
-from thrifty import Instance, Policy, World, list_policies, policy, simulate
+from thrifty import DEFAULT_POLICY, Instance, Policy, World, list_policies, policy, simulate
 from thrifty.environments import Beta, scaled
 
 EVERY = sorted(oracles.TWINS)
@@ -72,6 +72,10 @@ def test_unknown_costs_are_learnt() -> None:
         assert (pulls.argmax(axis=1) == 2).all()
 
 
+def test_the_default_policy_is_one_of_them() -> None:
+    assert DEFAULT_POLICY in list_policies()
+
+
 class TestSpecs:
     def test_parameters_ride_on_the_name(self) -> None:
         assert policy("cs-etc:tau=100").label == "cs-etc:tau=100"
@@ -86,9 +90,9 @@ class TestSpecs:
         ("spec", "message"),
         [
             ("cs-ubc", "unknown policy 'cs-ubc': did you mean cs-ucb?"),
-            ("zzz", "there are cs-ucb, cs-ts"),
+            ("zzz", "there are cs-ids, cs-ucb, cs-ts"),
             ("cs-etc:tua=5", "cs-etc has no parameter tua: did you mean tau?"),
-            ("cs-etc:x=5", "cs-etc has no parameter x: it has tau, cost_scale"),
+            ("cs-etc:x=5", "cs-etc has no parameter x: it has tau, interval, cost_scale"),
             ("cheapest:x=5", "cheapest has no parameters, got x"),
             ("oracle:optimal_arm=1", "oracle has no parameters"),
             ("cs-etc:tau=0", "tau must be a whole number of at least 1, got 0"),

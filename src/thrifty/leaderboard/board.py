@@ -22,7 +22,9 @@ CONTENDERS = (
     "pe-cs",
     "pe-cs:limit=1",
 )
-"""Policies that learn the optimal arm. Baselines do not compete: `cheapest` is unbeatable where the cheapest arm happens to be good enough."""
+"""Policies that learn the optimal arm. Baselines do not compete: `cheapest` is unbeatable where the cheapest arm happens to
+be good enough.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,7 @@ def play(
     >>> board = play(entries()[:1], ["cs-etc"], share=0.02)
     >>> board.ranking()[0][0]
     'cs-etc'
+
     """
     chosen = [policy(each) for each in contenders]
     shape = (len(entries), len(chosen))

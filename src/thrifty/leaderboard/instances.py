@@ -1,6 +1,7 @@
 """The instances of the leaderboard.
 
-The constants of our own policies were chosen while looking at the tuning half; the held-out half was first looked at afterwards, and is
+The constants of our own policies were chosen while looking at the tuning half; the held-out half was first looked at
+afterwards, and is
 reported separately.
 """
 

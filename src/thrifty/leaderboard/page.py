@@ -9,10 +9,12 @@ from thrifty.leaderboard.board import Board
 from thrifty.leaderboard.instances import HELD_OUT, TUNING
 
 _WHY = (
-    "No policy can be within twice the best everywhere: pulls of the dear arm are what tells a cheap arm just above the floor from one just below "
-    "it. At T = 5,000 and mu_2 = .40, CS-TS loses little because it makes some 2,000 such pulls at once; at mu_2 = .46 the same pulls are its whole "
-    "regret. To tell a gap of .05 apart with few errors takes some 400 pulls of each, and a policy that makes them where they are cheap also makes them "
-    "where they are not. The default gives up a factor below the floor, where regret is small, to gain a larger one above it."
+    "No policy can be within twice the best everywhere: pulls of the dear arm are what tells a cheap arm just above the floor "
+    "from one just below it. At mu_2 = .40 of Table 1 such pulls are free, and CS-TS, which makes them at once, loses little; at "
+    "mu_2 = .46 they are its whole regret. To tell a gap of .05 with few errors takes hundreds of pulls of each arm, and a policy "
+    "that makes them where they are free also makes them where they are not. The default gives up a factor below the floor, where "
+    "regret is small, to gain a larger one above it. With many equally good dear arms it takes the luckiest for the best, and puts "
+    "the floor too high."
 )
 
 
@@ -21,8 +23,9 @@ def as_markdown(board: Board, *, command: str, picture: str | None) -> str:
     leader = board.ranking()[0][0]
     parts = [
         "# Leaderboard",
-        f"Written by `{command}`. Total regret is quality regret plus cost regret; ratios are to the best policy of each instance, with 1 added to "
-        "both sides. Constants of our own policies were chosen on the tuning half; the held-out half was looked at afterwards.",
+        f"Written by `{command}`. Total regret is quality regret plus cost regret; ratios are to the best policy of each instance, "
+        "with 1 added to both sides. Constants of our own policies were chosen on the tuning half; the held-out half was looked at "
+        "afterwards.",
         f"**First by geometric mean: `{leader}`.**",
     ]
     for title, half in (("All instances", None), ("Held-out half", HELD_OUT), ("Tuning half", TUNING)):

@@ -1,6 +1,7 @@
 """The contract of a rule: three compiled functions over what the decider knows and has seen.
 
-    init(terms) -> memory                               once, before the first decision; the only place that allocates (no parts here)
+    init(terms) -> memory                               once, before the first decision; the only place that allocates (no
+    parts here)
     choose(terms, stats, memory, stream) -> arm         any number of times between two outcomes
     observe(terms, stats, memory, outcome) -> None      after `outcome` was folded into `stats`
 

@@ -1,8 +1,11 @@
 """CS-Direct: test every arm against the floor itself, in order of cost, and stop as soon as the answer is known.
 
-An arm j is accepted when LCB_j >= (1 - alpha) max UCB, rejected when UCB_j < (1 - alpha) max LCB. The candidate is the cheapest arm not
-rejected. While it is neither, the wider of the two intervals that decide is sampled: the candidate's or that of the arm with the highest upper
-bound. The latter is sampled at most limit (T/K)^(2/3) times for this; then the candidate gets the benefit of the doubt, as in CS-ETC.
+An arm j is accepted when LCB_j >= (1 - alpha) max UCB, rejected when UCB_j < (1 - alpha) max LCB. The candidate is the
+cheapest arm not
+rejected. While it is neither, the wider of the two intervals that decide is sampled: the candidate's or that of the arm with
+the highest upper
+bound. The latter is sampled at most limit (T/K)^(2/3) times for this; then the candidate gets the benefit of the doubt, as in
+CS-ETC.
 """
 
 from typing import NamedTuple

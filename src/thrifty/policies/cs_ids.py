@@ -5,17 +5,21 @@ Keep M posterior draws of every arm's mean reward. In each draw there is a floor
     r_a = E[exchange * max(floor - mu_a, 0) + max(c_a - c_i*, 0) / (range of costs)]     the regret of one pull, and
     v_a = Var over i* of E[mu_a | i*]                                                    how much a pull tells about i*.
 
-Play the mixture of at most two arms that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2; power 3 is the
+Play the mixture of at most two arms that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2;
+power 3 is the
 one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of [Lattimore2021].
-The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first. So before
+The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first.
+So before
 the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration.
 
 Where costs are unknown, they are drawn from posteriors as well, and v_a counts what a pull tells through its cost too.
 
-Mistakes are not symmetric: to give up a cheap arm that was good enough costs its whole price gap for a long time, to keep one that was not
+Mistakes are not symmetric: to give up a cheap arm that was good enough costs its whole price gap for a long time, to keep one
+that was not
 costs its quality gap, which is small where mistakes are likely. So quality regret counts `leniency` times while deciding.
 
-The dial `exchange` is for the product owner: how much cost regret, in shares of the range of costs, one unit of quality regret is worth.
+The dial `exchange` is for the product owner: how much cost regret, in shares of the range of costs, one unit of quality regret
+is worth.
 1 is the paper's plain sum. At 5, losing 1% of deliveries hurts as much as paying 5% of the price range more, so it explores less on
 arms that may be bad; at 0.2 it saves money sooner.
 
@@ -23,6 +27,7 @@ References
 ----------
 [Russo2018] Russo, Van Roy, "Learning to optimize via information-directed sampling", Operations Research 66.
 [Lattimore2021] Lattimore, Gyorgy, "Mirror descent and the information ratio", COLT 2021.
+
 """
 
 from typing import NamedTuple
@@ -147,7 +152,7 @@ def tally_optima(terms, memory):
 
 @kernel
 def weigh_arms(terms, memory):
-    """r and v of every arm, from the draws."""
+    """R and v of every arm, from the draws."""
     n_draws, n_arms = memory.rewards.shape
     price = terms.parameters.exchange * terms.parameters.leniency
     memory.regret[:] = 0.0
@@ -247,10 +252,10 @@ def least(regret):
 
 @kernel
 def _dominated(regret, information, arm):
+    beaten = False
     for other in range(regret.size):
-        if regret[other] < regret[arm] and information[other] >= information[arm]:
-            return True
-    return False
+        beaten |= regret[other] < regret[arm] and information[other] >= information[arm]
+    return beaten
 
 
 POLICY = Policy(

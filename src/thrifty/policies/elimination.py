@@ -1,17 +1,19 @@
-"""PE and PE-CS: pairwise elimination [Juneja2025]. Arms are tested against a reference in order of cost, in rounds of growing samples.
+"""PE and PE-CS: pairwise elimination [Juneja2025]. Arms are tested against a reference in order of cost, in growing rounds.
 
-Round m has gap 2^-m, tau_m = ceil(2 ln(T gap^2) / gap^2) samples and beta_m = sqrt(ln(T gap^2) / (2 tau_m)); rounds end with T gap^2 <= e.
-PE knows the reference arm l. For each cheaper arm j, in cost order: sample j to tau_w and l to tau_(w + kappa); play j for ever when
+Round m has gap 2^-m, tau_m = ceil(2 ln(T gap^2) / gap^2) samples and beta_m = sqrt(ln(T gap^2) / (2 tau_m)), down to T gap^2 >= e.
+PE knows the reference arm l. For each cheaper arm j, in cost order: sample j to tau_w and l to tau_(w + kappa); settle on j when
 (1 - alpha)(mu_l + beta_l) < mu_j - beta_j, drop it when mu_j + beta_j < (1 - alpha)(mu_l - beta_l), else go to the next round. When
 none is left, play l. PE-CS finds l first, by improved UCB over all arms, and keeps the samples.
 
-Known weak point: with tied top arms the search for l never ends, and with an arm on the floor the pair never separates: both go on sampling
-dear arms. `limit` repairs it: no arm is sampled for a test beyond limit (T/K)^(2/3) times; then the highest mean is the reference, and the arm under test
-gets the benefit of the doubt. limit=0 is the published algorithm.
+Known weak point: with tied top arms the search for l never ends, and with an arm on the floor the pair never separates: both go on
+sampling dear arms. `limit` repairs it: no arm is sampled for a test beyond limit (T/K)^(2/3) times; then the highest mean is the
+reference, and the arm under test gets the benefit of the doubt. limit=0 is the published algorithm.
 
 References
 ----------
-[Juneja2025] Juneja, Joe-Wong, Yagan, "Pairwise elimination with instance-dependent guarantees for bandits with cost subsidy", ICLR 2025.
+[Juneja2025] Juneja, Joe-Wong, Yagan, "Pairwise elimination with instance-dependent guarantees for bandits with cost subsidy",
+ICLR 2025.
+
 """
 
 import math

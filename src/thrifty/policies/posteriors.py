@@ -34,7 +34,9 @@ def draw_shrunk(terms, stats, arm, stream):
 
 @kernel
 def draw_cost(terms, stats, arm, stream):
-    """An unknown mean cost in [0, cost_scale], from Beta(1 + C, 1 + n - C) after n outcomes whose costs, divided by the scale, sum to C."""
+    """An unknown mean cost in [0, cost_scale], from Beta(1 + C, 1 + n - C) after n outcomes whose costs, divided by the
+    scale, sum to C.
+    """
     scale = terms.parameters.cost_scale
     spent = stats[arm].cost_sum / scale
     return scale * beta(stream, 1.0 + spent, 1.0 + max(stats[arm].seen - spent, 0.0))
