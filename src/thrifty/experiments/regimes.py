@@ -69,7 +69,8 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
             "CS-TS / CS-UCB are the better choice where means are well differentiated, CS-ETC where they are close to one another",
             verdict(near_etc == 1.0 and far_naive == 1.0, IMPRECISE),
             f"CS-ETC wins {near_etc:.0%} of the cells within 0.02 of the floor; CS-TS or CS-UCB win {far_naive:.0%} of those "
-            f"0.10 and more away (CS-UCB {far.count('cs-ucb')}, CS-TS {far.count('cs-ts')}, CS-ETC {far.count('cs-etc')} of {len(far)})",
+            f"0.10 and more away (CS-UCB {far.count('cs-ucb')}, CS-TS {far.count('cs-ts')}, "
+            f"CS-ETC {far.count('cs-etc')} of {len(far)})",
         ),
     )
     return Finding(columns_of(rows), figure, claims)
