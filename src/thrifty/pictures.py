@@ -118,9 +118,9 @@ def draw_maps(maps: Sequence[Map], names: Sequence[str], *, title: str | None, c
             )  # fmt: skip
             ax.tick_params(axis="x", labelrotation=45)
         for number, name in enumerate(names):
-            axes[0][0].bar(
-                0, 0, color=COLOURS[number], alpha=0.55, label=name, hatch=HATCHES[number % len(HATCHES)], edgecolor="white"
-            )
+            hidden = plt.Rectangle((-9, -9), 1, 1, facecolor=COLOURS[number], edgecolor="white", alpha=0.55, label=name)
+            hidden.set_hatch(HATCHES[number % len(HATCHES)])
+            axes[0][0].add_patch(hidden)
         _finish(figure, axes[0], title, caption)
     return figure
 
@@ -171,7 +171,7 @@ def _finish(figure: "Figure", axes: Any, title: str | None, caption: str) -> Non
     """One legend for all axes below them, where it covers no data, and the caption above."""
     labelled = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     if labelled:
-        columns = int(13 * figure.get_figwidth() / (8 + max(map(len, labelled))))
+        columns = int(figure.get_figwidth() / (0.55 + 0.068 * max(map(len, labelled))))  # inches of a handle and of a letter
         figure.legend(labelled.values(), labelled, loc="outside lower center", ncols=max(1, min(len(labelled), columns)))
     lines = textwrap.fill(caption, int(16 * figure.get_figwidth()))
     figure.suptitle(f"{title}\n{lines}" if title else lines, fontsize=8)

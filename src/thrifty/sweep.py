@@ -82,6 +82,7 @@ class Setting:
         described = {
             "world": self.world.to_dict(),
             "policy": self.policy,
+            "sources": policy(self.policy).sources,  # of a policy from a file
             "horizon": self.horizon,
             "runs": self.runs,
             "seed": self.seed,

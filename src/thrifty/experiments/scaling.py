@@ -24,7 +24,7 @@ from thrifty.sweep import Setting
 from thrifty.theory import direct_lower_bound, etc_bound, paper_lower_bound, paper_tau
 
 _ALPHA = 0.1
-_BOUNDS = ("upper bound of Theorem 3 (CS-ETC)", "direct lower bound", "lower bound as in the paper")
+_BOUNDS = ("CS-ETC's upper bound", "direct lower bound", "paper's lower bound")
 
 
 def _points_of_t(scale: Scale) -> list[tuple[int, int]]:
