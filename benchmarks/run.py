@@ -11,16 +11,20 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import distributed
 import numpy as np
 
 from thrifty import Instance, World, list_policies, simulate
 from thrifty import policy as as_policy
+from thrifty.environments.families import table_1
 from thrifty.simulation.runner import _Task
+from thrifty.sweep import Setting, sweep
 
 HERE = Path(__file__).parent
 BUILD = HERE / "build"
@@ -180,6 +184,45 @@ def whole_program() -> list[str]:
     ]
 
 
+def sweeps() -> list[str]:
+    """Two workers against one, on threads of this process and on running Dask clusters of one and two processes, in turns."""
+    settings = [Setting(table_1(0.30 + 0.01 * step), "cs-ts", 50_000, 40, step) for step in range(31)]
+
+    def seconds(workers: int, backend: str) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.perf_counter()
+            sweep(settings, folder, workers=workers, backend=backend)
+            return time.perf_counter() - started
+
+    def cluster(workers: int) -> distributed.LocalCluster:
+        return distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        )
+
+    lines = ["| backend | one worker, s | two workers, s | times faster |", "|---|---|---|---|"]
+    with cluster(1) as single, cluster(2) as double:
+        for backend, addresses in {
+            "local": ("local", "local"),
+            "dask": (single.scheduler_address, double.scheduler_address),
+        }.items():
+            alone, together = (address.replace("tcp://", "dask://") for address in addresses)
+            two, one, ratio = side_by_side(lambda a=together: seconds(2, a), lambda a=alone: seconds(1, a), 7)
+            lines.append(f"| {backend} | {one:.2f} | {two:.2f} | {1 / ratio:.2f} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
+def reproduction() -> list[str]:
+    """How long `thrifty reproduce` takes with a warm cache, into an empty folder."""
+    lines = ["| command | seconds |", "|---|---|"]
+    for items in (["fig1", "fig2", "table1"], ["--quick"]):
+        with tempfile.TemporaryDirectory() as folder:
+            seconds = _command("-m", "thrifty.cli", "reproduce", *items, "--out", folder)
+        lines.append(f"| `thrifty reproduce {' '.join(items)}` | {seconds:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def _command(*arguments: str) -> float:
     started = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
@@ -202,6 +245,11 @@ def main() -> None:
         ),
         "Every policy": ("Nanoseconds per round, one thread, the best of three.", every_policy()),
         "The whole program": ("", whole_program()),
+        "Sweeps": (
+            "31 settings of CS-TS, 40 runs of 50,000 rounds each; Dask clusters are up beforehand. Medians of pairs taken in turns.",
+            sweeps(),
+        ),
+        "The paper, reproduced": ("Warm cache, empty folder.", reproduction()),
     }
     if not options.no_peers:
         sections["Beside the peers"] = (

@@ -44,7 +44,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: its labels and the curves in it, by the name in the legend; `marked` names those drawn as points as well."""
+    """One set of axes: its labels and the curves in it, by the name in the legend.
+
+    `marked` names the curves drawn with points, `loose` panels have points and no lines, `x_ticks` are said in full.
+    """
 
     title: str
     x_label: str
@@ -53,6 +56,8 @@ class Panel:
     x_scale: str = "linear"
     y_scale: str = "linear"
     marked: Sequence[str] = ()
+    loose: bool = False
+    x_ticks: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -73,26 +78,23 @@ def draw_panels(panels: Sequence[Panel], *, title: str | None, caption: str) -> 
     plt = pyplot()
     with plt.rc_context(LOOK):
         figure: Figure
-        figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 3.9), layout="constrained", squeeze=False)
+        width = 5.6 if len(panels) == 1 else 4.2 * len(panels)
+        figure, axes = plt.subplots(1, len(panels), figsize=(width, 4.1), layout="constrained", squeeze=False)
+        names = list(dict.fromkeys(name for panel in panels for name in panel.curves))  # one look for one name, in all panels
         for panel, ax in zip(panels, axes[0], strict=True):
-            for number, (name, curve) in enumerate(panel.curves.items()):
+            for name, curve in panel.curves.items():
+                number = names.index(name)
                 colour = COLOURS[number % len(COLOURS)]
                 marker = MARKERS[number % len(MARKERS)] if name in panel.marked else ""
-                ax.plot(
-                    curve.x,
-                    curve.middle,
-                    color=colour,
-                    linestyle=STYLES[number % len(STYLES)],
-                    label=name,
-                    marker=marker,
-                    markersize=4,
-                )
+                style = "none" if panel.loose else STYLES[number % len(STYLES)]
+                ax.plot(curve.x, curve.middle, color=colour, linestyle=style, label=name, marker=marker, markersize=4)
                 ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
             ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, xscale=panel.x_scale, yscale=panel.y_scale)
             if panel.y_scale == "linear":
                 top = max((float(curve.high.max()) for curve in panel.curves.values()), default=0.0) or 1.0
                 ax.set_ylim(-0.02 * top, 1.05 * top)  # a little below zero, so that a curve that stays there is seen
-            ax.margins(x=0.01)
+            _set_ticks(ax, panel)
+            ax.margins(x=0.06 if panel.loose else 0.01)
         _finish(figure, axes[0], title, caption)
     return figure
 
@@ -114,10 +116,11 @@ def draw_maps(maps: Sequence[Map], names: Sequence[str], *, title: str | None, c
                 xticks=range(len(each.x_ticks)), yticks=range(len(each.y_ticks)), xticklabels=each.x_ticks,
                 yticklabels=each.y_ticks, xlim=(-0.5, len(each.x_ticks) - 0.5), ylim=(-0.5, len(each.y_ticks) - 0.5),
             )  # fmt: skip
+            ax.tick_params(axis="x", labelrotation=45)
         for number, name in enumerate(names):
-            axes[0][0].bar(
-                0, 0, color=COLOURS[number], alpha=0.55, label=name, hatch=HATCHES[number % len(HATCHES)], edgecolor="white"
-            )
+            hidden = plt.Rectangle((-9, -9), 1, 1, facecolor=COLOURS[number], edgecolor="white", alpha=0.55, label=name)
+            hidden.set_hatch(HATCHES[number % len(HATCHES)])
+            axes[0][0].add_patch(hidden)
         _finish(figure, axes[0], title, caption)
     return figure
 
@@ -147,12 +150,30 @@ def draw_ranges(ranges: Mapping[str, tuple[float, float]], *, x_label: str, titl
     return figure
 
 
+def _set_ticks(ax: Any, panel: Panel) -> None:
+    """Plain numbers on logarithmic axes that span less than two decades, and where `x_ticks` are given."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    plain = FuncFormatter(lambda value, _position: f"{value:,g}")
+    for axis, scale in ((ax.xaxis, panel.x_scale), (ax.yaxis, panel.y_scale)):
+        low, high = axis.get_view_interval()
+        if scale == "log" and high < 100 * low:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(plain)
+    if panel.x_ticks:
+        ax.xaxis.set_major_locator(FixedLocator(panel.x_ticks))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter(plain)
+
+
 def _finish(figure: "Figure", axes: Any, title: str | None, caption: str) -> None:
     """One legend for all axes below them, where it covers no data, and the caption above."""
     labelled = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     if labelled:
-        figure.legend(labelled.values(), labelled, loc="outside lower center", ncols=min(len(labelled), 2 * len(axes)))
-    lines = textwrap.fill(caption, 22 * round(figure.get_figwidth()))
+        columns = int(figure.get_figwidth() / (0.55 + 0.068 * max(map(len, labelled))))  # inches of a handle and of a letter
+        figure.legend(labelled.values(), labelled, loc="outside lower center", ncols=max(1, min(len(labelled), columns)))
+    lines = textwrap.fill(caption, int(16 * figure.get_figwidth()))
     figure.suptitle(f"{title}\n{lines}" if title else lines, fontsize=8)
 
 

@@ -24,6 +24,7 @@ from thrifty.environments import World
 from thrifty.policies import policy
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation import Runs, simulate
+from thrifty.simulation.checkpoints import checked_checkpoints
 
 Progress = Callable[[int, int], None]
 
@@ -67,6 +68,13 @@ class Setting:
         """How much work it is."""
         return self.horizon * self.runs * self.instance.n_arms
 
+    @property
+    def moments(self) -> list[int]:
+        """The rounds after which pulls are counted."""
+        asked = list(self.checkpoints) if isinstance(self.checkpoints, tuple) else self.checkpoints
+        moments: list[int] = checked_checkpoints(asked, self.horizon, self.instance.n_arms * self.runs).tolist()
+        return moments
+
     @cached_property
     def key(self) -> str:
         """Sixty-four hexadecimal digits that name this setting, and nothing else does."""
@@ -74,6 +82,7 @@ class Setting:
         described = {
             "world": self.world.to_dict(),
             "policy": self.policy,
+            "sources": policy(self.policy).sources,  # of a policy from a file
             "horizon": self.horizon,
             "runs": self.runs,
             "seed": self.seed,
@@ -85,8 +94,7 @@ class Setting:
         """Simulate it, on one thread."""
         return simulate(
             self.world, self.policy, horizon=self.horizon, runs=self.runs, seed=self.seed,
-            checkpoints=list(self.checkpoints) if isinstance(self.checkpoints, tuple) else self.checkpoints,
-            threads=1, progress=progress,
+            checkpoints=self.moments, threads=1, progress=progress,
         )  # fmt: skip
 
 
@@ -186,8 +194,15 @@ def _check(runs: Runs, setting: Setting, source: Path | str) -> None:
             f"{source_digest()}: install one version everywhere, and move such results away"
         )
     assert isinstance(setting.world, World)
-    found = (runs.world, runs.horizon, result.pulls.shape[0], result.seed)
-    if found != (json.loads(json.dumps(setting.world.to_dict())), setting.horizon, setting.runs, setting.seed):
+    found = (runs.world, result.policy, runs.horizon, result.pulls.shape[0], result.seed)
+    wanted = (
+        json.loads(json.dumps(setting.world.to_dict())),
+        policy(setting.policy).label,
+        setting.horizon,
+        setting.runs,
+        setting.seed,
+    )
+    if found != wanted or runs.checkpoints.tolist() != setting.moments:
         raise ValueError(f"{source} holds the result of another setting: delete it, and the sweep makes it again")
 
 
@@ -247,7 +262,7 @@ def _client(address: str, workers: int) -> Iterator[Any]:
             yield client
         return
     try:
-        client = distributed.Client(f"tcp://{address}", timeout="5s")
+        client = distributed.Client(f"tcp://{address}", timeout="3s")
     except (OSError, TimeoutError, ValueError):
         raise ValueError(f"no Dask scheduler answers at {address}: start one with `dask scheduler`") from None
     with client:

@@ -79,7 +79,7 @@ class Experiment:
 
 
 def verdict(condition: bool, otherwise: str = FAILS) -> str:
-    """ "holds" when the condition is met.
+    """The verdict "holds" when the condition is met.
 
     >>> verdict(True), verdict(False, IMPRECISE)
     ('holds', 'imprecise')

@@ -16,6 +16,10 @@ def _horizons(scale: Scale) -> tuple[int, ...]:
     return (10**3, 10**4, 10**5) if scale.quick else (10**3, 10**4, 10**5, 10**6)
 
 
+def _runs(scale: Scale) -> int:
+    return scale.number_of_runs(scale.pick(10, 20))
+
+
 def _instance(gap: float, n_arms: int) -> Instance:
     """A free arm `gap` above the floor of arms of mean 1/2 that cost 1; alpha = 0.1."""
     return Instance([0.45 + gap, *[0.5] * (n_arms - 1)], [0.0, *[1.0] * (n_arms - 1)], 0.1)
@@ -24,7 +28,7 @@ def _instance(gap: float, n_arms: int) -> Instance:
 def settings(scale: Scale) -> list[Setting]:
     """The whole grid."""
     return [
-        Setting(_instance(gap, n_arms), policy, horizon, scale.number_of_runs(20), scale.seed)
+        Setting(_instance(gap, n_arms), policy, horizon, _runs(scale), scale.seed)
         for n_arms in _ARMS
         for horizon in _horizons(scale)
         for gap in _GAPS
@@ -51,7 +55,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
         maps,
         [f"{policy} wins" for policy in POLICIES],
         title="Which policy has the lowest quality + cost regret",
-        caption=f"mean of {scale.number_of_runs(20)} runs; numbers are the runner-up's regret over the winner's, both plus 1",
+        caption=f"mean of {_runs(scale)} runs; numbers are the runner-up's regret over the winner's, both plus 1",
     )
     rows: list[Row] = [
         {"K": n_arms, "T": t, "gap": gap, "winner": POLICIES[winners[at, row, column]]}
@@ -69,7 +73,8 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
             "CS-TS / CS-UCB are the better choice where means are well differentiated, CS-ETC where they are close to one another",
             verdict(near_etc == 1.0 and far_naive == 1.0, IMPRECISE),
             f"CS-ETC wins {near_etc:.0%} of the cells within 0.02 of the floor; CS-TS or CS-UCB win {far_naive:.0%} of those "
-            f"0.10 and more away (CS-UCB {far.count('cs-ucb')}, CS-TS {far.count('cs-ts')}, CS-ETC {far.count('cs-etc')} of {len(far)})",
+            f"0.10 and more away (CS-UCB {far.count('cs-ucb')}, CS-TS {far.count('cs-ts')}, "
+            f"CS-ETC {far.count('cs-etc')} of {len(far)})",
         ),
     )
     return Finding(columns_of(rows), figure, claims)

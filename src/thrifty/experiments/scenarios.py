@@ -5,7 +5,19 @@
 import numpy as np
 
 from thrifty.environments.families import ad_audiences, sms_regions
-from thrifty.experiments.experiment import IMPRECISE, Claim, Experiment, Finding, Row, Scale, columns_of, final, line, verdict
+from thrifty.experiments.experiment import (
+    IMPRECISE,
+    POLICIES,
+    Claim,
+    Experiment,
+    Finding,
+    Row,
+    Scale,
+    columns_of,
+    final,
+    line,
+    verdict,
+)
 from thrifty.pictures import Panel, draw_panels
 from thrifty.problem import Instance
 from thrifty.simulation import Runs
@@ -52,12 +64,12 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
             for policy, each in chosen.items()
         }
         labels = ("quality regret per 1,000 rounds (deliveries or clicks)", "cost regret per 1,000 rounds (dollars)")
-        panels.append(Panel(title, *labels, curves, "log", "log", marked=_POLICIES))
+        panels.append(Panel(title, *labels, curves, "log", "log", marked=_POLICIES, loose=True))
     figure = draw_panels(
         panels,
         title="The cost-quality plane of the two scenarios",
         caption=f"mean of {scale.number_of_runs(10)} runs of {_horizon(scale):,} rounds; lower left is better; "
-        "values below 0.001 are drawn there; lines join the regions north, east, south, islands",
+        "values below 0.001 are drawn there",
     )
     best = {}
     for world, instance in _worlds().items():
@@ -65,7 +77,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
         scores = {
             str(row["policy"]): float(row["quality_per_1000"]) + float(row["cost_per_1000"]) / scale_of_cost
             for row in rows
-            if row["world"] == world
+            if row["world"] == world and row["policy"] in POLICIES
         }
         best[world] = min(scores, key=lambda policy: scores[policy])
     won = sum(best[name] == "cs-etc" for name in sms)

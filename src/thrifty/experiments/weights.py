@@ -42,9 +42,10 @@ def conclude(_scale: Scale, results: list[Runs]) -> Finding:
     ]  # fmt: skip
     figure = draw_ranges(
         ranges,
-        x_label="lambda (delivered messages per dollar) for which the optimal arm maximises mu - lambda c",
+        x_label="lambda (deliveries per dollar)",
         title="Section 1.1: lambda must move from region to region",
-        caption=f"alpha = {_ALPHA} in all of them; exact, from the made-up delivery rates and prices of the four SMS regions",
+        caption=f"the lambdas for which the optimal arm maximises mu - lambda c; alpha = {_ALPHA} in all "
+        "regions; exact, from the made-up delivery rates and prices of the four SMS regions",
     )
     possible = [(low, high) for low, high in ranges.values() if low <= high]
     common = max(low for low, _ in possible) <= min(high for _, high in possible)

@@ -1,0 +1,189 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from thrifty import Instance, Runs
+from thrifty.environments.families import random_costs, table_1
+from thrifty.sweep import Progress, Setting, Store, sweep
+
+SETTINGS = [
+    *(Setting(table_1(mean), policy, 2000, 5, 1, 3) for mean in (0.3, 0.46, 0.6) for policy in ("cs-ucb", "cs-ts", "cs-etc")),
+    Setting(random_costs(Instance([0.5, 0.46], [0.9, 0.2], 0.1)), "cs-etc", 2000, 5),
+]
+
+
+def pulls_of(results: list[Runs]) -> list[list[int]]:
+    return [runs.results[0].pulls.ravel().tolist() for runs in results]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> list[list[int]]:
+    return pulls_of(sweep(SETTINGS, tmp_path_factory.mktemp("alone"), workers=1))
+
+
+def test_settings_are_named_by_everything_their_pulls_depend_on() -> None:
+    base = {"world": table_1(0.3), "policy": "cs-etc", "horizon": 100, "runs": 2, "seed": 1, "checkpoints": 3}
+    others = {"world": table_1(0.31), "policy": "cs-ucb", "horizon": 101, "runs": 3, "seed": 2, "checkpoints": (50, 100)}
+    keys = {Setting(**{**base, name: value}).key for name, value in others.items()}  # type: ignore[arg-type]
+    assert len(keys | {Setting(**base).key}) == 7  # type: ignore[arg-type]
+    assert Setting(**base).key == Setting(**base).key  # type: ignore[arg-type]
+
+
+def test_two_workers_give_the_same_bits_as_one(tmp_path: Path, alone: list[list[int]]) -> None:
+    assert pulls_of(sweep(SETTINGS, tmp_path, workers=2)) == alone
+
+
+def test_finished_settings_are_not_simulated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: list[list[int]]) -> None:
+    played: list[str] = []
+    play = Setting.play
+
+    def counted(setting: Setting, progress: Progress | None = None) -> Runs:
+        played.append(setting.key)
+        return play(setting, progress)
+
+    monkeypatch.setattr(Setting, "play", counted)
+    sweep(SETTINGS[:4], tmp_path)
+    assert len(played) == 4
+    assert pulls_of(sweep([*SETTINGS, SETTINGS[0]], tmp_path))[:-1] == alone
+    assert sorted(played) == sorted(setting.key for setting in SETTINGS)  # each once
+
+
+def test_an_interrupted_sweep_keeps_what_was_finished_and_resumes(tmp_path: Path) -> None:
+    def stop(done: int, _total: int) -> None:
+        if done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(SETTINGS, tmp_path, workers=1, progress=stop)
+    store = Store(tmp_path)
+    kept = [setting for setting in SETTINGS if store.path(setting).exists()]
+    assert 0 < len(kept) < len(SETTINGS)
+    seen: list[tuple[int, int]] = []
+    sweep(SETTINGS, tmp_path, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0][0] >= sum(setting.rounds for setting in kept)
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_merging_two_sweeps_is_copying_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep(SETTINGS[:2], tmp_path / "a")
+    sweep(SETTINGS[2:4], tmp_path / "b")
+    for path in Store(tmp_path / "b").folder.iterdir():
+        path.rename(Store(tmp_path / "a").folder / path.name)
+    monkeypatch.setattr(Setting, "play", None)  # nothing is left to play
+    assert len(sweep(SETTINGS[:4], tmp_path / "a")) == 4
+
+
+def test_a_damaged_result_is_refused_or_read_as_it_was_and_never_overwritten(tmp_path: Path) -> None:
+    setting = SETTINGS[0]
+    [runs] = sweep([setting], tmp_path)
+    path = Store(tmp_path).path(setting)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(1)
+    refused = 0
+    damaged = [whole[: len(whole) // 2], whole[:-1], b"", b"half"]
+    for position in rng.integers(len(whole), size=200):
+        flipped = bytearray(whole)
+        flipped[position] ^= 1 << int(rng.integers(8))
+        damaged.append(bytes(flipped))
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            [again] = sweep([setting], tmp_path)
+        except ValueError as error:
+            refused += 1
+            message = str(error)
+        else:
+            message = str(path)
+            assert (again.results[0].pulls == runs.results[0].pulls).all()
+        assert str(path) in message
+        assert path.read_bytes() == content
+    assert refused > 150  # what is left are bits of the archive that mean nothing
+
+
+def test_a_result_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep(SETTINGS[:1], tmp_path)
+    monkeypatch.setattr("thrifty.sweep.__version__", "9.9.9")
+    with pytest.raises(ValueError, match=r"is from thrifty .* and this is 9\.9\.9"):
+        sweep(SETTINGS[:1], tmp_path)
+
+
+def test_a_result_of_another_setting_is_refused(tmp_path: Path) -> None:
+    sweep(SETTINGS[:2], tmp_path)
+    store = Store(tmp_path)
+    store.path(SETTINGS[0]).write_bytes(store.path(SETTINGS[1]).read_bytes())
+    with pytest.raises(ValueError, match="holds the result of another setting"):
+        sweep(SETTINGS[:1], tmp_path)
+
+
+def test_unwritable_folders_and_unknown_backends_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot make the folder"):
+        sweep(SETTINGS[:1], tmp_path / "file")
+    with pytest.raises(ValueError, match="backend must be local, dask or"):
+        sweep(SETTINGS[:1], tmp_path, backend="ray")
+    with pytest.raises(ValueError, match="unknown policy"):
+        Setting(table_1(0.3), "cs-abc", 100, 1)
+
+
+@contextmanager
+def dask_cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """A real scheduler and real worker processes on loopback; the address, and the workers."""
+    note = folder / "scheduler.json"
+    command = [sys.executable, "-m", "dask"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(note)]
+    scheduler = subprocess.Popen([*command, "scheduler", *options], **quiet)  # type: ignore[call-overload]
+    workers: list[subprocess.Popen[bytes]] = []
+    try:
+        waited = time.monotonic()
+        while not note.exists() or not note.read_text().endswith("}"):
+            assert time.monotonic() - waited < 60, "the scheduler did not start"
+            time.sleep(0.1)
+        for number in range(n_workers):
+            options = ["--scheduler-file", str(note), "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name", str(number)]
+            workers.append(subprocess.Popen([*command, "worker", *options], **quiet))  # type: ignore[call-overload]
+        yield json.loads(note.read_text())["address"].removeprefix("tcp://"), workers
+    finally:
+        for process in [*workers, scheduler]:
+            process.kill()
+            process.wait()
+
+
+def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(tmp_path: Path, alone: list[list[int]]) -> None:
+    from distributed import Client
+
+    long = [Setting(table_1(0.46), "cs-ts", 100_000, 10, seed) for seed in range(8)]
+    with dask_cluster(tmp_path, 2) as (address, workers):
+        watcher: Any = Client(f"tcp://{address}", timeout="30s")  # type: ignore[no-untyped-call]
+        watcher.wait_for_workers(2, timeout=60)
+        assert pulls_of(sweep(SETTINGS, tmp_path / "dask", backend=f"dask://{address}")) == alone
+        done = threading.Event()
+
+        def kill_one(_done: int, _total: int) -> None:
+            if _done > 0 and not done.is_set():
+                done.set()
+                workers[0].send_signal(signal.SIGKILL)
+
+        results = pulls_of(sweep(long, tmp_path / "killed", backend=f"dask://{address}", progress=kill_one))
+        assert done.is_set()
+        assert workers[0].wait() == -signal.SIGKILL
+        assert workers[1].poll() is None
+        finished = watcher.run_on_scheduler(
+            lambda dask_scheduler: sum(entry[1:3] == ("processing", "memory") for entry in dask_scheduler.transition_log)
+        )
+        watcher.close()
+        # Nothing is played twice but the task of the worker that died, and at most one result that died with it unread.
+        assert len(SETTINGS) + len(long) <= finished <= len(SETTINGS) + len(long) + 1
+    assert results == pulls_of(sweep(long, tmp_path / "here"))
+    assert len(os.listdir(Store(tmp_path / "killed").folder)) == len(long)
