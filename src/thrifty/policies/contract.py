@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.compiled import builder, kernel
+from thrifty.compiled import builder, driver, kernel
 from thrifty.problem import Terms
 
 
@@ -38,6 +38,15 @@ class RuleTerms(NamedTuple):
     horizon: int
     parameters: Any
     parts: Any
+
+
+@driver
+def start(init, terms):
+    """The memory of a rule before its first decision.
+
+    An `init` is not inlined, so it is not handed the parts: their addresses would keep numba from caching the kernel.
+    """
+    return init(RuleTerms(terms.costs, terms.by_cost, terms.alpha, terms.horizon, terms.parameters, ()))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 
 from thrifty.compiled import driver, index, kernel
 from thrifty.environments.sampling import draw_cost, draw_reward
-from thrifty.policies.contract import RuleTerms
+from thrifty.policies.contract import RuleTerms, start
 from thrifty.statistics import Outcome, no_statistics, record_cost, record_reward
 
 # Between two looks at the stop flag: long enough to cost nothing, short enough to answer Ctrl-C within milliseconds.
@@ -43,11 +43,9 @@ def replicate(
     `progress[0]` counts the rounds played so far. Returns the number of whole runs: fewer than asked when `stop[0]` was set.
     """
     terms = RuleTerms(known_costs, by_cost, alpha, horizon, Parameters(*numbers), parts)
-    # An `init` is not inlined, so it is not handed the parts: their addresses would keep numba from caching the kernel.
-    terms_without_parts = RuleTerms(known_costs, by_cost, alpha, horizon, terms.parameters, ())
     for run in range(world_streams.shape[0]):
         stats = no_statistics(known_costs.size)
-        memory = init(terms_without_parts)
+        memory = start(init, terms)
         first = 0
         for checkpoint in range(checkpoints.size):
             while first < checkpoints[checkpoint]:

@@ -15,7 +15,7 @@ from thrifty.environments.families import HardFamily
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
 from thrifty.policies import Policy, policy
-from thrifty.policies.contract import RuleTerms
+from thrifty.policies.contract import RuleTerms, start
 from thrifty.problem import Instance, Terms, checked_count
 from thrifty.simulation.runner import bind_rule
 from thrifty.statistics import Outcome, no_statistics, record_reward
@@ -36,7 +36,7 @@ def replicate_derived(
     terms = RuleTerms(known_costs, by_cost, alpha, rounds, Parameters(*numbers), parts)
     for run in range(calls.shape[0]):
         stats = no_statistics(known_costs.size)
-        memory = init(terms)
+        memory = start(init, terms)
         for _ in range(rounds):
             arm = choose(terms, stats, memory, own_streams[run])
             stats[arm].sent += 1
