@@ -243,7 +243,10 @@ class InformationDirected:
             return ahead
         if r.min() <= 0:
             return int(np.argmin(r))
-        best = (r.min() ** 3 / v[np.argmin(r)] if v[np.argmin(r)] > 0 else np.inf, int(np.argmin(r)), int(np.argmin(r)), 0.0)
+        best = (np.inf, int(np.argmin(r)), int(np.argmin(r)), 0.0)
+        for arm in range(history.n_arms):
+            if v[arm] > 0:
+                best = min(best, (r[arm] ** 3 / v[arm], arm, arm, 0.0), key=lambda option: option[0])
         for a, b in itertools.product(range(history.n_arms), repeat=2):
             dr, dv = r[b] - r[a], v[b] - v[a]
             if dr > 0 and dv > 0:

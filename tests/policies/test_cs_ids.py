@@ -73,7 +73,7 @@ def test_the_repair_ends_the_search_among_tied_tops(plain: str, repaired: str) -
 
 
 def test_pairwise_elimination_settles_for_good_when_arms_are_apart() -> None:
-    trace = simulate(Instance([0.9, 0.2, 0.85], [1.0, 0.0, 0.5], 0.1), "pe-cs", horizon=20_000, runs=3, seed=1, trace=True)[
+    trace = simulate(Instance([0.9, 0.1, 0.7], [1.0, 0.0, 0.5], 0.5), "pe-cs", horizon=20_000, runs=3, seed=1, trace=True)[
         "pe-cs"
     ].trace
     assert trace is not None

@@ -51,8 +51,9 @@ class Board:
     def ranking(self, half: str | None = None) -> list[tuple[str, float, float]]:
         """(policy, geometric mean of its ratios, worst ratio), best first; instances a policy cannot play do not count for it."""
         ratios = self.ratios[self.rows(half)]
-        means = np.exp(np.nanmean(np.log(ratios), axis=0))
-        return sorted(zip(self.policies, means.tolist(), np.nanmax(ratios, axis=0).tolist(), strict=True), key=lambda row: row[1])
+        played = {name: column[~np.isnan(column)] for name, column in zip(self.policies, ratios.T, strict=True)}
+        rows = [(name, float(np.exp(np.log(column).mean())), float(column.max())) for name, column in played.items() if column.size]
+        return sorted(rows, key=lambda row: row[1])
 
 
 def play(

@@ -29,7 +29,8 @@ def as_markdown(board: Board, *, command: str, picture: str | None) -> str:
         f"**First by geometric mean: `{leader}`.**",
     ]
     for title, half in (("All instances", None), ("Held-out half", HELD_OUT), ("Tuning half", TUNING)):
-        parts += [f"## {title}: {len(board.rows(half))} instances", _ranking(board, half)]
+        if board.rows(half):
+            parts += [f"## {title}: {len(board.rows(half))} instances", _ranking(board, half)]
     if picture:
         parts += ["## Quality against cost", f"![Geometric means of quality and cost regret]({picture})"]
     parts += ["## Where the default is more than twice the best", _exceptions(board), "## Every instance", _every(board)]

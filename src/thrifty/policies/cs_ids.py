@@ -221,10 +221,12 @@ def best_of_two(regret, information, power, stream):
     (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Arms that another beats in both never take part.
     """
     first = second = least(regret)
-    weight = 0.0
     if regret[first] <= 0.0:
         return first
-    lowest = regret[first] ** power / information[first] if information[first] > 0.0 else np.inf
+    lowest, weight = np.inf, 0.0
+    for arm in range(regret.size):
+        if information[arm] > 0.0 and regret[arm] ** power / information[arm] < lowest:
+            lowest, first, second = regret[arm] ** power / information[arm], arm, arm
     for a in range(regret.size):
         if _dominated(regret, information, a):
             continue

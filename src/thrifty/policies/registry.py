@@ -36,7 +36,7 @@ def list_policies() -> dict[str, Policy]:
     """Every policy by its name.
 
     >>> sorted(list_policies())[:3]
-    ['cheapest', 'cs-etc', 'cs-ts']
+    ['cheapest', 'cs-direct', 'cs-etc']
     """
     return dict(_KNOWN)
 
