@@ -246,7 +246,7 @@ def main() -> None:
         "Every policy": ("Nanoseconds per round, one thread, the best of three.", every_policy()),
         "The whole program": ("", whole_program()),
         "Sweeps": (
-            "31 settings of CS-TS, 40 runs of 50,000 rounds each; the Dask clusters run beforehand. Medians of pairs taken in turns.",
+            "31 settings of CS-TS, 40 runs of 50,000 rounds each; the Dask clusters run already. Medians of pairs taken in turns.",
             sweeps(),
         ),
         "The paper, reproduced": ("Warm cache, empty folder.", reproduction()),

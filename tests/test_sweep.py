@@ -64,7 +64,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished_and_resumes(tmp_path: Path
         if done > 0:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="1 of 10 settings are finished and kept"):
         sweep(SETTINGS, tmp_path, workers=1, progress=stop)
     store = Store(tmp_path)
     kept = [setting for setting in SETTINGS if store.path(setting).exists()]

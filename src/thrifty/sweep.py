@@ -65,8 +65,8 @@ class Setting:
 
     @property
     def rounds(self) -> int:
-        """How much work it is."""
-        return self.horizon * self.runs * self.instance.n_arms
+        """How many rounds it plays in all."""
+        return self.horizon * self.runs
 
     @property
     def moments(self) -> list[int]:
@@ -158,7 +158,7 @@ def sweep(
     folder : where results are kept
     backend : "local" for threads of this process, "dask" for a Dask cluster started here, "dask://host:port" for a running one
     workers : how many threads or local workers; all cores by default
-    progress : called with (work done, work in all) when a setting is finished
+    progress : called with (rounds played, rounds in all) when a setting is finished
 
     >>> import tempfile
     >>> settings = [Setting(Instance([0.5, mean], [1.0, 0.0], 0.1), "cs-etc", horizon=500, runs=2) for mean in (0.3, 0.6)]
@@ -170,19 +170,24 @@ def sweep(
     distinct = {setting.key: setting for setting in settings}
     results = {key: found for key, setting in distinct.items() if (found := store.load(setting)) is not None}
     # The longest first, so that no worker is left alone with one at the end.
-    pending = sorted((setting for key, setting in distinct.items() if key not in results), key=lambda each: -each.rounds)
+    pending = sorted(
+        (setting for key, setting in distinct.items() if key not in results), key=lambda each: -each.rounds * each.instance.n_arms
+    )
     total = sum(setting.rounds for setting in distinct.values())
     done = total - sum(setting.rounds for setting in pending)
     workers = checked_count("workers", workers if workers is not None else os.cpu_count() or 1)
     if progress is not None:
         progress(done, total)
-    if pending:
-        for key, runs in _run(pending, backend, workers):
+    try:
+        for key, runs in _run(pending, backend, workers) if pending else ():
             store.save(distinct[key], runs)
             results[key] = runs
             done += distinct[key].rounds
             if progress is not None:
                 progress(done, total)
+    except KeyboardInterrupt:
+        kept = f"{len(results)} of {len(distinct)} settings are finished and kept"
+        raise KeyboardInterrupt(f"stopped; {kept}: the same command goes on from there") from None
     return [results[setting.key] for setting in settings]
 
 
