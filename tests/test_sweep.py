@@ -136,6 +136,14 @@ def test_unwritable_folders_and_unknown_backends_are_refused(tmp_path: Path) -> 
         Setting(table_1(0.3), "cs-abc", 100, 1)
 
 
+def test_a_scheduler_without_workers_is_one_clear_line(tmp_path: Path) -> None:
+    with (
+        dask_cluster(tmp_path, 0) as (address, _),
+        pytest.raises(ValueError, match="has no workers: start some with `dask worker`"),
+    ):
+        sweep(SETTINGS[:1], tmp_path / "out", backend=f"dask://{address}")
+
+
 @contextmanager
 def dask_cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
     """A real scheduler and real worker processes on loopback; the address, and the workers."""

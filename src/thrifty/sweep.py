@@ -11,6 +11,7 @@ import os
 import threading
 import zipfile
 import zlib
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -241,12 +242,17 @@ def _stop_if(stopping: threading.Event) -> None:
 
 
 def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tuple[str, Runs]]:
-    joblib = _import("joblib")
-    with _client(address, workers) as client, joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=30):
-        # joblib's Dask backend hands out as many tasks as there are workers when it starts; more in flight keep them busy and
-        # let others take over the task of a worker that dies.
+    joblib, distributed = _import("joblib"), _import("distributed")
+    where = f"the Dask cluster at {address}" if address else "the Dask cluster started here"
+    with _client(address, workers) as client, joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=5):
+        # All tasks at once: workers stay busy, and others take over the task of a worker that dies.
         parallel = joblib.Parallel(n_jobs=-1, batch_size=1, pre_dispatch="all", return_as="generator_unordered")
-        yield from parallel(joblib.delayed(play_keyed)(setting) for setting in pending)
+        try:
+            yield from parallel(joblib.delayed(play_keyed)(setting) for setting in pending)
+        except TimeoutError:
+            raise ValueError(f"{where} has no workers: start some with `dask worker`") from None
+        except (OSError, ImportError, distributed.KilledWorker, CancelledError) as error:
+            raise ValueError(f"{where} failed ({type(error).__name__}); finished settings are kept, run it again") from None
 
 
 def play_keyed(setting: Setting) -> tuple[str, Runs]:
