@@ -64,7 +64,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished_and_resumes(tmp_path: Path
         if done > 0:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="1 of 10 settings are finished and kept"):
         sweep(SETTINGS, tmp_path, workers=1, progress=stop)
     store = Store(tmp_path)
     kept = [setting for setting in SETTINGS if store.path(setting).exists()]
@@ -134,6 +134,14 @@ def test_unwritable_folders_and_unknown_backends_are_refused(tmp_path: Path) -> 
         sweep(SETTINGS[:1], tmp_path, backend="ray")
     with pytest.raises(ValueError, match="unknown policy"):
         Setting(table_1(0.3), "cs-abc", 100, 1)
+
+
+def test_a_scheduler_without_workers_is_one_clear_line(tmp_path: Path) -> None:
+    with (
+        dask_cluster(tmp_path, 0) as (address, _),
+        pytest.raises(ValueError, match="has no workers: start some with `dask worker`"),
+    ):
+        sweep(SETTINGS[:1], tmp_path / "out", backend=f"dask://{address}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import os
 import threading
 import zipfile
 import zlib
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,8 +66,8 @@ class Setting:
 
     @property
     def rounds(self) -> int:
-        """How much work it is."""
-        return self.horizon * self.runs * self.instance.n_arms
+        """How many rounds it plays in all."""
+        return self.horizon * self.runs
 
     @property
     def moments(self) -> list[int]:
@@ -158,7 +159,7 @@ def sweep(
     folder : where results are kept
     backend : "local" for threads of this process, "dask" for a Dask cluster started here, "dask://host:port" for a running one
     workers : how many threads or local workers; all cores by default
-    progress : called with (work done, work in all) when a setting is finished
+    progress : called with (rounds played, rounds in all) when a setting is finished
 
     >>> import tempfile
     >>> settings = [Setting(Instance([0.5, mean], [1.0, 0.0], 0.1), "cs-etc", horizon=500, runs=2) for mean in (0.3, 0.6)]
@@ -170,19 +171,24 @@ def sweep(
     distinct = {setting.key: setting for setting in settings}
     results = {key: found for key, setting in distinct.items() if (found := store.load(setting)) is not None}
     # The longest first, so that no worker is left alone with one at the end.
-    pending = sorted((setting for key, setting in distinct.items() if key not in results), key=lambda each: -each.rounds)
+    pending = sorted(
+        (setting for key, setting in distinct.items() if key not in results), key=lambda each: -each.rounds * each.instance.n_arms
+    )
     total = sum(setting.rounds for setting in distinct.values())
     done = total - sum(setting.rounds for setting in pending)
     workers = checked_count("workers", workers if workers is not None else os.cpu_count() or 1)
     if progress is not None:
         progress(done, total)
-    if pending:
-        for key, runs in _run(pending, backend, workers):
+    try:
+        for key, runs in _run(pending, backend, workers) if pending else ():
             store.save(distinct[key], runs)
             results[key] = runs
             done += distinct[key].rounds
             if progress is not None:
                 progress(done, total)
+    except KeyboardInterrupt:
+        kept = f"{len(results)} of {len(distinct)} settings are finished and kept"
+        raise KeyboardInterrupt(f"stopped; {kept}: the same command goes on from there") from None
     return [results[setting.key] for setting in settings]
 
 
@@ -236,12 +242,17 @@ def _stop_if(stopping: threading.Event) -> None:
 
 
 def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tuple[str, Runs]]:
-    joblib = _import("joblib")
-    with _client(address, workers) as client, joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=30):
-        # joblib's Dask backend hands out as many tasks as there are workers when it starts; more in flight keep them busy and
-        # let others take over the task of a worker that dies.
+    joblib, distributed = _import("joblib"), _import("distributed")
+    where = f"the Dask cluster at {address}" if address else "the Dask cluster started here"
+    with _client(address, workers) as client, joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=5):
+        # All tasks at once: workers stay busy, and others take over the task of a worker that dies.
         parallel = joblib.Parallel(n_jobs=-1, batch_size=1, pre_dispatch="all", return_as="generator_unordered")
-        yield from parallel(joblib.delayed(play_keyed)(setting) for setting in pending)
+        try:
+            yield from parallel(joblib.delayed(play_keyed)(setting) for setting in pending)
+        except TimeoutError:
+            raise ValueError(f"{where} has no workers: start some with `dask worker`") from None
+        except (OSError, ImportError, distributed.KilledWorker, CancelledError) as error:
+            raise ValueError(f"{where} failed ({type(error).__name__}); finished settings are kept, run it again") from None
 
 
 def play_keyed(setting: Setting) -> tuple[str, Runs]:

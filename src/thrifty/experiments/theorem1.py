@@ -80,7 +80,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
             verdict(min(slopes) > 0.9 and above),
             f"fitted exponents of T from {min(slopes):.3f} to {max(slopes):.3f}; shares of rounds on dear arms from "
             f"{min(row['share_of_T'] for row in rows):.2f} to {max(row['share_of_T'] for row in rows):.2f}, "
-            "always above the bound of the proof",
+            f"{'always' if above else 'not always'} above the bound of the proof",
         ),
         Claim(
             "appendix C",
