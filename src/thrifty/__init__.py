@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
+    from thrifty.router import Router
     from thrifty.simulation import Runs, simulate
 
 # Each public name is imported when first used: numba takes half a second to load, and reading an instance needs none of it.
@@ -22,6 +23,7 @@ _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
+    "thrifty.router": ("Router",),
     "thrifty.simulation": ("Runs", "simulate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -35,6 +37,7 @@ __all__ = [
     "Instance",
     "Policy",
     "Resampled",
+    "Router",
     "Runs",
     "Terms",
     "World",
