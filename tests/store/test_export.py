@@ -20,7 +20,7 @@ def test_the_export_has_propensities_eligible_sets_and_last_outcomes(tmp_path: P
     router.record(first.id, status="success", cost=0.4)
     router.record(third.id, status="void")
     assert export_log(store.journal("sms"), "sms", tmp_path / "log.csv") == 3
-    rows = list(csv.DictReader((tmp_path / "log.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "log.csv").read_text().splitlines()))
     assert [row["decision_id"] for row in rows] == [first.id, second.id, third.id]
     assert [json.loads(row["eligible"]) for row in rows] == [{"a": 0.3, "b": 0.2}, {"a": 0.3}, {"b": 0.2}]
     assert [float(row["propensity"]) for row in rows] == [first.propensity, 1.0, 1.0]

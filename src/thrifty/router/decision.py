@@ -1,9 +1,7 @@
 """A decision: which arm, what to try next, and why."""
 
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from struct import unpack
+from typing import Any, NamedTuple
 
 from thrifty.router.kernels import BEST, FACTS, FLOOR
 
@@ -18,8 +16,7 @@ CODES = {
 """Why an arm was chosen."""
 
 
-@dataclass(frozen=True)
-class ArmFacts:
+class ArmFacts(NamedTuple):
     """What was known about an arm when a decision was made."""
 
     arm: str
@@ -29,8 +26,7 @@ class ArmFacts:
     feasible: bool
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(NamedTuple):
     """Why this arm, in words and numbers. `saving` is what it costs less than the best arm."""
 
     code: str
@@ -63,7 +59,19 @@ class Decision:
     """
 
     __slots__ = (
-        "_facts", "_names", "_segment", "arm", "code", "degraded", "id", "position", "propensity", "repeated", "segment", "version",
+        "_facts",
+        "_names",
+        "_reason",
+        "_segment",
+        "arm",
+        "code",
+        "degraded",
+        "id",
+        "position",
+        "propensity",
+        "repeated",
+        "segment",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +81,7 @@ class Decision:
         self.id, self.arm, self.code, self.propensity, self.segment, self.version = id, arm, code, propensity, segment, version
         self._facts, self._names, self._segment = facts, names, decided_by
         self.position, self.repeated, self.degraded = 0, False, False
+        self._reason: Reason | None = None
 
     @property
     def explored(self) -> bool:
@@ -82,14 +91,20 @@ class Decision:
     @property
     def reason(self) -> Reason:
         """Why this arm."""
+        if self._reason is None:
+            self._reason = self._work_out_reason()
+        return self._reason
+
+    def _work_out_reason(self) -> Reason:
         if not self._facts:
             return Reason(self.code, None, 0.0, (), None, self._segment)
-        facts = np.frombuffer(self._facts)
-        means, outcomes, costs = facts[FACTS:].reshape(3, len(self._names)).tolist()
-        floor, best = float(facts[FLOOR]), int(facts[BEST])
+        n_arms = len(self._names)
+        facts = unpack(f"{FACTS + 3 * n_arms}d", self._facts)
+        floor, best = facts[FLOOR], int(facts[BEST])
+        outcomes, costs = facts[FACTS + n_arms : FACTS + 2 * n_arms], facts[FACTS + 2 * n_arms :]
         estimates = tuple(
-            ArmFacts(name, mean if seen else None, int(seen), cost, bool(seen and mean >= floor))
-            for name, mean, seen, cost in zip(self._names, means, outcomes, costs, strict=True)
+            ArmFacts(name, mean if seen else None, int(seen), cost, seen > 0 and mean >= floor)
+            for name, mean, seen, cost in zip(self._names, facts[FACTS:], outcomes, costs, strict=False)
         )
         known = outcomes[best] > 0
         saving = costs[best] - costs[self._names.index(self.arm)] if known and self.arm in self._names else None

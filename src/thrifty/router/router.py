@@ -77,10 +77,20 @@ class Router:
                 store = self._owned_store = open_store(store)
             self._attach(store.journal(self.name), checked_arms(arms), Settings(alpha=alpha, **settings))
 
+    @classmethod
+    def reopen(cls, name: str, store: Any, *, clock: Callable[[], float] = time.time) -> "Router":
+        """A router as its log in an open store left it."""
+        router = cls.__new__(cls)
+        router.name, router._clock, router._lock, router._owned_store = checked_name("name", name), clock, threading.RLock(), None
+        router._journal = journal = store.journal(name)
+        router._restore(journal, {"none": None}, Settings(alpha=0.0))
+        return router
+
     def _begin(self, arms: dict[str, float | None], settings: Settings, replica: int = 0) -> None:
         self.settings = settings
         self.roster = Roster(arms)
         self.version = 0
+        self.deleted = False
         self._replica = replica
         self._tree = Tree(settings, self.roster, replica)
         self._sequence = 0
@@ -146,6 +156,16 @@ class Router:
             except StoreError:
                 self._reload()
                 raise
+
+    def is_durable(self, position: int) -> bool:
+        """Whether `wait(position)` would return at once; raises like it."""
+        if self._journal is None or not position:
+            return True
+        try:
+            return self._journal.is_durable(position)
+        except StoreError:
+            self._reload()
+            raise
 
     def _detail(self, key: Any) -> str | None:
         said: dict[str, Any] = {}
@@ -447,6 +467,19 @@ class Router:
                 position = self._log_change("settings", {**settings.to_dict(), "by": by})
         self.wait(position)
 
+    def delete(self, *, by: str = "") -> None:
+        """Write into the log that the router is no more; the log stays."""
+        with self._lock:
+            position = self._log_change("delete", {"by": by})
+        self.wait(position)
+
+    def id_of(self, request_id: str) -> str:
+        """The id of the decision that was asked for with a request_id, among those remembered."""
+        with self._lock:
+            if request_id not in self._requests:
+                raise KeyError(f"no decision with request_id {request_id!r:.80} is remembered")
+            return self._requests[request_id].id
+
     def _log_change(self, action: str, body: dict[str, Any]) -> int:
         self._apply_change(action, body)
         if self._journal is None:
@@ -470,8 +503,11 @@ class Router:
     def _apply_change(self, action: str, body: dict[str, Any]) -> None:
         self.version += 1
         if action == "create":
+            self.deleted = False
             self.settings, self.roster = Settings(**body["settings"]), Roster(body["arms"])
             self._tree = Tree(self.settings, self.roster, self._replica)
+        elif action == "delete":
+            self.deleted = True
         elif action == "settings":
             self.settings = Settings(**{name: body[name] for name in Settings.names() if name in body})
             self._tree.retune(self.settings, self.roster)
@@ -544,7 +580,7 @@ class Router:
     def _attach(self, journal: Journal, arms: dict[str, float | None], settings: Settings) -> None:
         self._journal, self._replica = journal, journal.replica
         self._restore(journal, arms, settings)
-        if self._position == 0:
+        if self._position == 0 or self.deleted:
             self._log_change("create", {"arms": arms, "settings": settings.to_dict()})
             journal.wait(self._position)
         else:

@@ -68,6 +68,14 @@ class SqliteStore:
         rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' GROUP BY router")
         return [name for name, last in rows if self.query("SELECT code FROM log WHERE position = ?", last)[0][0] != "delete"]
 
+    def keys(self) -> list[tuple[str, str]]:
+        """Digest and roles of every API key."""
+        return self.query("SELECT digest, role FROM keys")
+
+    def add_key(self, digest: str, name: str, role: str) -> None:
+        """Keep the digest of an API key."""
+        self.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", digest, name, role)
+
     def query(self, text: str, *values: Any) -> list[Any]:
         """All rows of a reading statement."""
         try:

@@ -20,7 +20,7 @@ class Writer:
 
     >>> done = []
     >>> writer = Writer(done.extend, durable=5)
-    >>> writer.wait(writer.append("a", 0))
+    >>> writer.wait(writer.append("a", 0), 0)
     >>> done
     [(6, 'a')]
     >>> writer.close()

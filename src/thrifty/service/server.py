@@ -1,0 +1,34 @@
+"""The server: uvicorn with uvloop and httptools around the application."""
+
+import logging
+import sys
+
+import uvicorn
+
+from thrifty.service.app import App, JsonLines
+from thrifty.service.config import Config
+from thrifty.store import open_store
+
+
+def serve(config: Config) -> None:
+    """Run until SIGINT or SIGTERM; then finish what is under way, keep snapshots and flush."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING if config.log_level != "debug" else logging.DEBUG)
+    store = open_store(config.store)
+    try:
+        app = App(config, store)
+    except ValueError:
+        store.close()
+        raise
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, host=config.host, port=config.port, loop="uvloop", http="httptools", lifespan="on", access_log=False,
+            log_config=None, timeout_graceful_shutdown=10, ws="none", server_header=False, date_header=False,
+        )
+    )  # fmt: skip
+    logging.getLogger("thrifty.service").info(
+        "listening", extra={"facts": {"url": f"http://{config.host}:{config.port}", "store": config.store.split("@")[-1]}}
+    )
+    server.run()
