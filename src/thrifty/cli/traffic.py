@@ -1,4 +1,4 @@
-"""Simulated SMS traffic for a newcomer to watch: `python -m thrifty.cli.traffic URL [KEY]`. It knows the truth; the service does not."""
+"""Simulated SMS traffic to watch: `python -m thrifty.cli.traffic URL [KEY]`. It knows the truth; the service does not."""
 
 import random
 import sys

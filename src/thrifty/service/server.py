@@ -1,13 +1,29 @@
 """The server: uvicorn with uvloop and httptools around the application."""
 
 import logging
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
 from thrifty.service.app import App, JsonLines
 from thrifty.service.config import Config
 from thrifty.store import open_store
+
+
+class _Server(uvicorn.Server):
+    """A server that ends well on SIGINT and SIGTERM, instead of raising them once more when everything is done."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def serve(config: Config) -> None:
@@ -22,7 +38,7 @@ def serve(config: Config) -> None:
     except ValueError:
         store.close()
         raise
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             app, host=config.host, port=config.port, loop="uvloop", http="httptools", lifespan="on", access_log=False,
             log_config=None, timeout_graceful_shutdown=10, ws="none", server_header=False, date_header=False,
