@@ -87,6 +87,19 @@ def test_an_outcome_for_a_decision_that_left_memory_is_found_in_the_log(tmp_path
     again.close()
 
 
+def test_a_router_that_forgets_early_is_restored_bit_for_bit(tmp_path: Path) -> None:
+    straight, with_break = (open_router(tmp_path / name, remember=7) for name in ("one.db", "two.db"))
+    for router in (straight, with_break):
+        disturb(router, 40, 5)
+    close_without_snapshot(with_break)
+    arms: Any = {**ARMS, "a": 0.25, "new5": 0.05}
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy="cs-ts", propensity_draws=0, remember=7)
+    assert everything(again) == everything(straight)
+    assert disturb(again, 40, 6) == disturb(straight, 40, 6)
+    straight.close()
+    again.close()
+
+
 def test_a_corrupted_snapshot_is_rebuilt_from_the_log(tmp_path: Path) -> None:
     router = open_router(tmp_path / "r.db")
     disturb(router, 60, 3)
@@ -225,7 +238,7 @@ def test_rows_become_durable_in_order_and_many_share_a_commit() -> None:
 
     writer = Writer(commit, durable=0)
     positions = [writer.append(n, 0) for n in range(100)]
-    writer.wait(positions[-1], 0)
+    writer.wait(positions[-1])
     assert [item for batch in batches for _, item in batch] == list(range(100))
     assert len(batches) < 10
     writer.close()
@@ -238,9 +251,14 @@ def test_rows_behind_a_failed_commit_are_lost_with_it_and_late_callers_are_told(
     writer = Writer(commit, durable=0)
     position = writer.append("a", 0)
     with pytest.raises(StoreError, match="no room"):
-        writer.wait(position, 0)
+        writer.wait(position)
     with pytest.raises(StoreError, match="no room"):
         writer.append("b", 0)
+    second = writer.append("c", 1)  # from somebody who noticed
+    assert second > position
+    for _ in range(2):  # whoever asks again, and late, gets the same answer
+        with pytest.raises(StoreError, match="no room"):
+            writer.wait(position)
     writer.close()
 
 

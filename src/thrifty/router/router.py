@@ -135,6 +135,7 @@ class Router:
             if request_id is not None and request_id in self._requests:
                 return self._repeat(self._requests[request_id])
             key = None if eligible is None else self.roster.key_of(eligible)
+            self._make_room()
             sequence = self._sequence + 1
             decision, sent = self._choose(sequence, segment, key, self._clock(), request_id)
             self._sequence = sequence
@@ -189,7 +190,7 @@ class Router:
         id = f"{self.name}.{self._replica:x}.{sequence:x}"
         decision = Decision(
             id, names[arm], code=code, propensity=propensity, segment=segment, version=self.version,
-            facts=view.facts.tobytes(), names=view.names, decided_by=decider.name,
+            facts=view.peek.tobytes(), names=view.names, decided_by=decider.name,
         )  # fmt: skip
         price = view.prices[view.arms.index(arm)] if key is not None else self.roster.prices[arm]
         sent = Sent(
@@ -221,16 +222,16 @@ class Router:
         full = decider.main if key is None else decider.view(key)
         if settings.holdout and tree.toss(STREAMS * sequence + 2) < settings.holdout:
             full.look()
-            if full.facts[GREEDY] >= 0:
-                return full.arms[int(full.facts[BEST])], "holdout", 1.0, full
+            if full.peek[GREEDY] >= 0:
+                return full.arms[int(full.peek[BEST])], "holdout", 1.0, full
         newcomers = roster.newcomers & set(full.arms) if roster.newcomers else None
         draws = settings.propensity_draws
         if not newcomers or len(newcomers) == len(full.arms):
             place = full.choose(full.book, sequence, draws)
             arm = full.arms[place]
-            facts = full.facts
+            facts = full.peek
             code = "only" if len(full.arms) == 1 else "exploit" if facts[GREEDY] == place else "explore"
-            return arm, code, float(facts[PROPENSITY]), full
+            return arm, code, facts[PROPENSITY], full
         others = decider.view(roster.without(newcomers, (full.arms, full.prices)))
         offered = tree.toss(STREAMS * sequence + 3) < settings.newcomer_share
         untried = [arm for arm in sorted(newcomers) if tree.root.truth["sent"][arm] < NEWCOMER_OUTCOMES] if offered else []
@@ -240,10 +241,10 @@ class Router:
         view, other, share = (full, others, settings.newcomer_share) if offered else (others, full, 1 - settings.newcomer_share)
         place = view.choose(view.book, sequence, draws)
         arm = view.arms[place]
-        propensity = share * float(view.facts[PROPENSITY])
+        propensity = share * view.peek[PROPENSITY]
         if arm in other.arms:
             propensity += (1 - share) * other.weigh(other.book, sequence, draws, other.arms.index(arm))
-        greedy = int(view.facts[GREEDY])
+        greedy = int(view.peek[GREEDY])
         if offered:
             self._graduate(newcomers, arm, view.arms[greedy] if greedy >= 0 else -1)
         code = "newcomer" if arm in newcomers else "exploit" if greedy == place else "explore"
@@ -369,7 +370,10 @@ class Router:
         self._queue.append(sent)
         if sent.request_id is not None:
             self._requests[sent.request_id] = sent
-        if len(self._sent) > self.settings.remember:
+
+    def _make_room(self) -> None:
+        """Forget the oldest decision when there are too many; before the next one, so that its default outcome comes first."""
+        while len(self._sent) >= self.settings.remember:
             oldest = self._order.popleft()  # a dict whose first keys were deleted takes long to find its first
             del self._sent[oldest.id]
             if oldest.request_id is not None and self._requests.get(oldest.request_id) is oldest:
@@ -626,6 +630,7 @@ class Router:
         """Decide once more, so that the rule's memory moves on; the log says which arm it was."""
         detail = json.loads(row.detail) if row.detail else {}
         sent = self._recall(row)
+        self._make_room()
         self.counts["decisions"] += 1
         if row.replica != self._replica or self._journal is None or self._journal.shared:
             if not detail.get("shadow"):

@@ -65,6 +65,7 @@ class View:
         places = np.full(truth.size, -1)
         places[list(self.arms)] = np.arange(n_arms)
         self.facts = np.zeros(FACTS + 3 * n_arms)
+        self.peek = memoryview(self.facts.data)  # the same numbers; reading one from Python is five times faster
         self.state = State(
             *beforehand, truth, np.array(self.arms, dtype=np.int64), places, no_statistics(n_arms),
             start(*beforehand), start(*beforehand), kit.words, np.zeros(4, np.uint64), self.facts,

@@ -86,7 +86,7 @@ class SqliteStore:
 
     def execute(self, text: str, *values: Any) -> None:
         """Run one writing statement and commit it, behind everything appended so far."""
-        self.writer.wait(self.writer.append((text, values), self.writer.generation), self.writer.generation)
+        self.writer.wait(self.writer.append((text, values), self.writer.generation))
 
     def close(self) -> None:
         """Commit what was appended, and let go of the file."""
@@ -138,11 +138,11 @@ class SqliteJournal:
 
     def wait(self, position: int) -> None:
         """See `Journal`."""
-        self._store.writer.wait(position, self._generation)
+        self._store.writer.wait(position)
 
     def is_durable(self, position: int) -> bool:
         """See `Journal`."""
-        return self._store.writer.is_durable(position, self._generation)
+        return self._store.writer.is_durable(position)
 
     def recover(self) -> None:
         """See `Journal`."""

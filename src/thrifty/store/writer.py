@@ -4,6 +4,7 @@ Group commit comes by itself: while one commit is under way, rows gather, and th
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ class Writer:
 
     >>> done = []
     >>> writer = Writer(done.extend, durable=5)
-    >>> writer.wait(writer.append("a", 0), 0)
+    >>> writer.wait(writer.append("a", 0))
     >>> done
     [(6, 'a')]
     >>> writer.close()
@@ -34,6 +35,7 @@ class Writer:
         self._items: list[tuple[int, Any]] = []
         self._next = self.durable = durable
         self._closing = False
+        self._lost: deque[tuple[int, int, StoreError]] = deque(maxlen=100)  # first and last position, and why
         self.generation = 0  # how often items were lost
         self.failure: StoreError | None = None
         self.callbacks: list[Callable[[], None]] = []
@@ -52,18 +54,21 @@ class Writer:
                 self._work.notify()
             return self._next
 
-    def wait(self, position: int, generation: int) -> None:
+    def wait(self, position: int) -> None:
         """Return when `position` is durable; raise when it is lost."""
         with self._lock:
-            while self.durable < position or generation != self.generation:
-                if generation != self.generation:
-                    raise StoreError(f"not stored: {self.failure}")
+            while not self._is_durable(position):
                 self._done.wait()
 
-    def is_durable(self, position: int, generation: int) -> bool:
+    def is_durable(self, position: int) -> bool:
         """Whether `wait` would return at once; raises like it."""
-        if generation != self.generation:
-            raise StoreError(f"not stored: {self.failure}")
+        with self._lock:
+            return self._is_durable(position)
+
+    def _is_durable(self, position: int) -> bool:
+        for first, last, failure in self._lost:
+            if first <= position <= last:
+                raise StoreError(f"not stored: {failure}")
         return self.durable >= position
 
     def _run(self) -> None:
@@ -85,7 +90,9 @@ class Writer:
                     self.durable = batch[-1][0]
                     self.failure = None
                 else:
-                    self.failure, self._items, self._next = failure, [], self.durable
+                    # A position is never given out twice, so that whoever still waits for a lost one is told.
+                    self._lost.append((batch[0][0], self._next, failure))
+                    self.failure, self._items = failure, []
                     self.generation += 1
                 self._done.notify_all()
             for callback in self.callbacks:
