@@ -1,11 +1,11 @@
 """The OpenAPI document: bodies from the message types, paths written out."""
 
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
-from thrifty import __version__
 from thrifty.service.messages import (
     ArmRequest,
     DecisionAnswer,
@@ -37,7 +37,7 @@ def describe() -> dict[str, Any]:
     router = {"404": "there is no such router"}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "thrifty", "version": __version__, "description": "The cheapest arm that is good enough, learnt online."},
+        "info": {"title": "thrifty", "version": version("thrifty"), "description": "The cheapest arm that is good enough, learnt online."},
         "paths": {
             "/v1/decisions": {
                 "post": _operation(
