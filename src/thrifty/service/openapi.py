@@ -37,7 +37,7 @@ def describe() -> dict[str, Any]:
     router = {"404": "there is no such router"}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "thrifty", "version": version("thrifty"), "description": "The cheapest arm that is good enough, learnt online."},
+        "info": {"title": "thrifty", "version": version("thrifty"), "description": "The cheapest arm that is good enough."},
         "paths": {
             "/v1/decisions": {
                 "post": _operation(
