@@ -36,7 +36,7 @@ class Router:
     ----------
     arms : prices by name; None where a price is unknown and comes back with each outcome (then all costs are learnt)
     alpha : the share of the best reward one is willing to give up
-    store : where decisions and outcomes are kept: "sqlite:///routes.db", "postgresql://...", or None for memory only
+    store : where decisions and outcomes are kept: "sqlite:///routes.db", or None for memory only
     name : what the router is called in the store and in the ids of its decisions
     settings : see `thrifty.router.Settings`: policy, deadline_s, default_outcome, mode, holdout, seed, ...
 

@@ -17,7 +17,7 @@ class Config:
 
     Parameters
     ----------
-    store : sqlite:///FILE or postgresql://...
+    store : sqlite:///FILE
     host : the address to listen on; anything but loopback needs keys
     port : 0 for any free one
     max_body : bytes of a request, at most

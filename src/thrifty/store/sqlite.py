@@ -232,5 +232,5 @@ def _own(path: Path) -> int:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
-        raise StoreError(f"{path} is in use by another process; to share state between processes use postgresql://") from None
+        raise StoreError(f"{path} is in use by another process: let that one serve, or give this one a file of its own") from None
     return handle
