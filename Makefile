@@ -5,13 +5,19 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean
+.PHONY: help run serve test soak check bench clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: $(READY) ## set up, then reproduce the paper at a small size and write a report
 	$(BIN)/thrifty reproduce --quick
+
+serve: $(READY) ## set up, then run the decision service with simulated SMS traffic: http://127.0.0.1:8321/docs
+	$(BIN)/thrifty serve --traffic --log-level warning
+
+soak: $(READY) ## kill the service fifty times under load, and count
+	THRIFTY_SOAK=1 $(BIN)/pytest tests/service/test_kill.py
 
 test: check ## set up, check, and run every test
 	$(BIN)/pytest

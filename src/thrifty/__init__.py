@@ -12,29 +12,36 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from thrifty.client import AsyncClient, Client
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
+    from thrifty.router import Router
     from thrifty.simulation import Runs, simulate
 
 # Each public name is imported when first used: numba takes half a second to load, and reading an instance needs none of it.
 _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
+    "thrifty.client": ("AsyncClient", "Client"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
+    "thrifty.router": ("Router",),
     "thrifty.simulation": ("Runs", "simulate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "DEFAULT_POLICY",
+    "AsyncClient",
     "Bernoulli",
     "Beta",
+    "Client",
     "ClippedGaussian",
     "Deterministic",
     "Instance",
     "Policy",
     "Resampled",
+    "Router",
     "Runs",
     "Terms",
     "World",

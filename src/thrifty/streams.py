@@ -45,6 +45,31 @@ def make_streams(seed: int, keys: NDArray[np.int64]) -> NDArray[np.uint64]:
     return words
 
 
+def spread_seed(seed: int, key: tuple[int, ...] = ()) -> Stream:
+    """The four words from which `start_stream` makes the streams (seed, *key, n) for any n.
+
+    >>> stream = np.empty(4, np.uint64)
+    >>> start_stream(spread_seed(1, (7,)), 5, stream)
+    >>> bool((stream == make_streams(1, np.array([[7, 5]]))[0]).all())
+    True
+    """
+    return np.asarray(make_streams(seed, np.array([key], dtype=np.int64).reshape(1, len(key)))[0], dtype=np.uint64)
+
+
+_GOLDEN, _MIX_1, _MIX_2 = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_U27, _U30, _U31 = (np.uint64(n) for n in (27, 30, 31))
+
+
+@kernel
+def start_stream(words, key, stream):
+    """Make `stream` the one named by the seed behind `words` and `key`: one row of `make_streams`, without leaving the kernel."""
+    for i in range(4):
+        word = words[i] + np.uint64(key) + _GOLDEN
+        word = (word ^ (word >> _U30)) * _MIX_1
+        word = (word ^ (word >> _U27)) * _MIX_2
+        stream[i] = word ^ (word >> _U31)
+
+
 def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -2,19 +2,18 @@
 
 import itertools
 import os
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty import __version__
-from thrifty.compiled import bind, source_digest
+from thrifty.compiled import source_digest
 from thrifty.environments import World
 from thrifty.environments.sampling import LawTable, tabulate
 from thrifty.policies import Policy, policy
+from thrifty.policies.binding import bind_rule
 from thrifty.problem import Instance, Terms, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
 from thrifty.simulation.loop import replicate
@@ -124,19 +123,6 @@ class _Task:
             pulls=self.pulls[completed],
             trace=None if self.traces is None else self.traces[completed],
         )
-
-
-def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: dict[str, float]) -> Callable[..., Any]:
-    """`drive` for the rule of this policy under these terms."""
-    rule, parts = chosen.rule_under(terms), chosen.parts()
-    constants = {
-        "init": rule.init,
-        "choose": rule.choose,
-        "observe": rule.observe,
-        "parts": namedtuple("Parts", parts)(**parts),
-        "Parameters": namedtuple("Parameters", numbers),
-    }
-    return bind(drive, constants, name=chosen.name, outside_sources=chosen.sources)
 
 
 def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[NDArray[np.bool_]]:

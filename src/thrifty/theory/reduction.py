@@ -15,9 +15,9 @@ from thrifty.environments.families import HardFamily
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
 from thrifty.policies import Policy, policy
+from thrifty.policies.binding import bind_rule
 from thrifty.policies.contract import RuleTerms, start
 from thrifty.problem import Instance, Terms, checked_count
-from thrifty.simulation.runner import bind_rule
 from thrifty.statistics import Outcome, no_statistics, record_reward
 from thrifty.streams import make_streams
 from thrifty.theory.factory import flip_scaled

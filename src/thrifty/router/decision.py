@@ -1,0 +1,124 @@
+"""A decision: which arm, what to try next, and why."""
+
+from struct import unpack
+from typing import Any, NamedTuple
+
+from thrifty.router.kernels import BEST, FACTS, FLOOR
+
+CODES = {
+    "exploit": "the cheapest arm whose mean reward clears the floor",
+    "explore": "the rule wants to know more about this arm",
+    "newcomer": "an arm that was added while running is being tried",
+    "holdout": "this decision belongs to the holdout share, which takes the best arm whatever it costs",
+    "pinned": "an operator pinned this arm",
+    "only": "no other arm is eligible",
+}
+"""Why an arm was chosen."""
+
+
+class ArmFacts(NamedTuple):
+    """What was known about an arm when a decision was made."""
+
+    arm: str
+    mean: float | None
+    outcomes: int
+    cost: float
+    feasible: bool
+
+
+class Reason(NamedTuple):
+    """Why this arm, in words and numbers. `saving` is what it costs less than the best arm."""
+
+    code: str
+    best_arm: str | None
+    floor: float
+    estimates: tuple[ArmFacts, ...]
+    saving: float | None
+    segment: str
+
+    def __str__(self) -> str:
+        best = f"; the best arm known is {self.best_arm}, the floor {self.floor:.4g}" if self.best_arm else "; nothing is known yet"
+        saved = f", saving {self.saving:.4g}" if self.saving else ""
+        return f"{self.code}: {CODES[self.code]}{best}{saved} (statistics of {self.segment or 'all segments'})"
+
+
+class Decision:
+    """One decision of a router.
+
+    Attributes
+    ----------
+    id : to be given back with the outcome
+    arm : the arm to use
+    propensity : the probability of this arm, given what was known and the group the decision belongs to
+    explored : whether it was chosen to learn rather than for what is known
+    code : why, in one word; one of `CODES`
+    version : how often the router's arms had been changed
+    repeated : whether this answers a request_id that was seen before
+    degraded : whether the decision is not durable, because the store is away
+
+    """
+
+    __slots__ = (
+        "_facts",
+        "_names",
+        "_reason",
+        "_segment",
+        "arm",
+        "code",
+        "degraded",
+        "id",
+        "position",
+        "propensity",
+        "repeated",
+        "segment",
+        "version",
+    )  # fmt: skip
+
+    def __init__(
+        self, id: str, arm: str, *, code: str, propensity: float, segment: str, version: int,
+        facts: bytes = b"", names: tuple[str, ...] = (), decided_by: str = "",
+    ) -> None:  # fmt: skip
+        self.id, self.arm, self.code, self.propensity, self.segment, self.version = id, arm, code, propensity, segment, version
+        self._facts, self._names, self._segment = facts, names, decided_by
+        self.position, self.repeated, self.degraded = 0, False, False
+        self._reason: Reason | None = None
+
+    @property
+    def explored(self) -> bool:
+        """Whether the arm was chosen to learn rather than for what is known."""
+        return self.code in ("explore", "newcomer")
+
+    @property
+    def reason(self) -> Reason:
+        """Why this arm."""
+        if self._reason is None:
+            self._reason = self._work_out_reason()
+        return self._reason
+
+    def _work_out_reason(self) -> Reason:
+        if not self._facts:
+            return Reason(self.code, None, 0.0, (), None, self._segment)
+        n_arms = len(self._names)
+        facts = unpack(f"{FACTS + 3 * n_arms}d", self._facts)
+        floor, best = facts[FLOOR], int(facts[BEST])
+        outcomes, costs = facts[FACTS + n_arms : FACTS + 2 * n_arms], facts[FACTS + 2 * n_arms :]
+        estimates = tuple(
+            ArmFacts(name, mean if seen else None, int(seen), cost, seen > 0 and mean >= floor)
+            for name, mean, seen, cost in zip(self._names, facts[FACTS:], outcomes, costs, strict=False)
+        )
+        known = outcomes[best] > 0
+        saving = costs[best] - costs[self._names.index(self.arm)] if known and self.arm in self._names else None
+        return Reason(self.code, self._names[best] if known else None, floor, estimates, saving, self._segment)
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """What to try if the arm fails: the other feasible arms from the cheapest, then the rest from the best."""
+
+        def order(facts: ArmFacts) -> Any:
+            mean = -1.0 if facts.mean is None else facts.mean
+            return (0, facts.cost, -mean) if facts.feasible else (1, -mean, facts.cost)
+
+        return tuple(facts.arm for facts in sorted(self.reason.estimates, key=order) if facts.arm != self.arm)
+
+    def __repr__(self) -> str:
+        return f"Decision({self.id!r}, arm={self.arm!r}, {self.code}, propensity={self.propensity:.3g})"

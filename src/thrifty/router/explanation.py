@@ -1,0 +1,133 @@
+"""Explanations: what is known about a segment, what would be chosen now and why, and what has been saved."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from thrifty.intervals import clipped_above, clipped_below, radius
+from thrifty.router.kernels import BEST, FLOOR, GREEDY
+from thrifty.router.roster import Roster
+from thrifty.router.settings import Settings
+from thrifty.router.tree import Tree
+
+_LEVEL = math.log(2 / 0.05) / 2  # Hoeffding: a two-sided interval that holds with probability 0.95 for rewards in [0, 1]
+
+
+@dataclass(frozen=True)
+class ArmExplanation:
+    """One arm of a segment. `pending` are decisions without an outcome; `low` and `high` bound the mean with probability 0.95."""
+
+    arm: str
+    status: str
+    newcomer: bool
+    decisions: int
+    outcomes: int
+    pending: int
+    reward_sum: float
+    mean: float | None
+    low: float
+    high: float
+    cost: float | None
+    spent: float
+    feasible: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is known about a segment.
+
+    `chosen` is the cheapest arm whose mean clears the floor; `saved` is what the outcomes so far cost less than the same number
+    from the best arm would have. With a holdout, `measured` compares both groups of the whole router by outcomes, mean reward and
+    mean cost.
+    """
+
+    segment: str
+    decided_by: str
+    policy: str
+    alpha: float
+    floor: float
+    best_arm: str | None
+    chosen: str | None
+    why: str
+    saved: float
+    measured: dict[str, dict[str, float | None]] | None
+    arms: tuple[ArmExplanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "arms": [asdict(arm) for arm in self.arms]}
+
+    def __str__(self) -> str:
+        lines = [f"segment {self.segment or '(all)'}, {self.policy}, alpha {self.alpha:g}: {self.why}"]
+        width = max(len(arm.arm) for arm in self.arms)
+        for arm in self.arms:
+            mean = "no outcome yet" if arm.mean is None else f"{arm.mean:.4f} in [{arm.low:.3f}, {arm.high:.3f}]"
+            marks = [name for name, holds in (("feasible", arm.feasible), ("newcomer", arm.newcomer)) if holds]
+            marks += [] if arm.status == "active" else [arm.status]
+            cost = "unknown" if arm.cost is None else f"{arm.cost:g}"
+            lines.append(
+                f"  {arm.arm:<{width}}  {mean:<26} cost {cost:<8} {arm.outcomes} outcomes, {arm.pending} pending  {' '.join(marks)}"
+            )
+        lines.append(f"  saved so far: {self.saved:.6g}")
+        for group, said in (self.measured or {}).items():
+            lines.append(f"  {group}: {said}")
+        return "\n".join(lines)
+
+
+def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, groups: dict[str, list[Any]]) -> Explanation:
+    """The explanation of a segment; one that was never used is explained by the parent that would decide for it."""
+    parts = name.split("/") if name else []
+    path = ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]
+    levels = next(found for each in path if (found := tree.find(each)) is not None)
+    segment = levels[0]
+    decider = next((level for level in levels if level.outcomes >= settings.young_outcomes), levels[-1])
+    view = decider.main
+    view.look()
+    floor = float(view.facts[FLOOR])
+    known = view.facts[GREEDY] >= 0
+    best = roster.names[view.arms[int(view.facts[BEST])]] if known else None
+    chosen = roster.names[view.arms[int(view.facts[GREEDY])]] if known else None
+    arms = []
+    for number, (sent, seen, reward_sum, cost_sum) in enumerate(segment.truth.tolist()):
+        mean = reward_sum / seen if seen else None
+        width = radius(_LEVEL, seen) if seen else 1.0
+        price = roster.prices[number]
+        arms.append(
+            ArmExplanation(
+                arm=roster.names[number], status=roster.status[number], newcomer=number in roster.newcomers,
+                decisions=sent, outcomes=seen, pending=sent - seen, reward_sum=reward_sum, mean=mean,
+                low=clipped_below(mean, width) if mean is not None else 0.0,
+                high=clipped_above(mean, width) if mean is not None else 1.0,
+                cost=price if price is not None else cost_sum / seen if seen else None, spent=cost_sum,
+                feasible=mean is not None and mean >= floor and roster.status[number] == "active",
+            )
+        )  # fmt: skip
+    pinned = roster.names[roster.pinned] if roster.pinned is not None else None
+    return Explanation(
+        segment=name, decided_by=decider.name, policy=settings.policy, alpha=settings.alpha, floor=floor, best_arm=best,
+        chosen=pinned or chosen, why=_why(best, pinned or chosen, floor, pinned, decider.name != name),
+        saved=_saved(arms, best), measured=_measured(groups) if settings.holdout else None, arms=tuple(arms),
+    )  # fmt: skip
+
+
+def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None, leaning: bool) -> str:
+    if pinned:
+        return f"{pinned} is pinned"
+    if chosen is None:
+        return "nothing is known yet"
+    leans = " (by the statistics of its parent, as long as it is young)" if leaning else ""
+    return f"{chosen} is the cheapest arm whose mean clears the floor {floor:.4f} set by {best}{leans}"
+
+
+def _saved(arms: list[ArmExplanation], best: str | None) -> float:
+    dear = next((arm for arm in arms if arm.arm == best), None)
+    if dear is None or not dear.outcomes:
+        return 0.0
+    return sum(dear.spent / dear.outcomes * arm.outcomes - arm.spent for arm in arms)
+
+
+def _measured(groups: dict[str, list[Any]]) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {"outcomes": n, "mean_reward": reward / n if n else None, "mean_cost": cost / n if n else None}
+        for name, (n, reward, cost) in groups.items()
+    }

@@ -1,0 +1,178 @@
+"""What the router runs compiled: start a rule, let it choose, tell it outcomes. Drivers, like the simulator's loop."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thrifty.compiled import builder, driver, index, kernel
+from thrifty.policies.contract import RuleTerms, start
+from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.statistics import Outcome, mean_cost, mean_reward
+from thrifty.streams import start_stream, uniform
+
+
+class State(NamedTuple):
+    """Everything one rule needs between two calls, as arrays and numbers."""
+
+    numbers: Any
+    costs: Any
+    by_cost: Any
+    alpha: Any
+    horizon: Any
+    truth: Any  # the segment's statistics, of all arms
+    arms: Any  # place in this rule -> arm of the segment
+    places: Any  # arm of the segment -> place in this rule, or -1
+    stats: Any  # this rule's copy
+    memory: Any
+    spare: Any
+    words: Any
+    stream: Any
+    facts: Any
+
+
+STREAMS = 4
+"""Streams of a decision: its choice, its probability, its group, and whether newcomers are offered."""
+
+ARM, PROPENSITY, GREEDY, BEST, FLOOR, FACTS = 0, 1, 2, 3, 4, 5
+"""Where a decision's facts lie in the array that `choose_arm` fills; then come a mean, an outcome count and a cost per arm."""
+
+
+@driver
+def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):
+    """The memory of a rule before its first decision."""
+    return start(init, RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts))
+
+
+@kernel
+def look_around(costs, alpha, stats, facts):
+    """Fill in what is known: mean, outcomes and cost of every arm, the best arm, the floor, and the cheapest arm above it.
+
+    An arm without outcomes counts as worth nothing here: it is for the rule to find out.
+    """
+    n_arms = stats.size
+    means, seen = facts[FACTS : FACTS + n_arms], facts[FACTS + n_arms : FACTS + 2 * n_arms]
+    prices = facts[FACTS + 2 * n_arms : FACTS + 3 * n_arms]
+    for arm in range(n_arms):
+        known = stats[arm].seen > 0
+        means[arm] = mean_reward(stats, arm) if known else -1.0
+        seen[arm] = stats[arm].seen
+        prices[arm] = costs[arm]
+        if np.isnan(prices[arm]):
+            prices[arm] = mean_cost(stats, arm) if known else 0.0
+    best = highest(means)
+    floor = (1.0 - alpha) * max(means[best], 0.0)
+    facts[BEST], facts[FLOOR] = best, floor
+    facts[GREEDY] = cheapest_feasible(means, prices, floor) if means[best] >= 0.0 else -1.0
+
+
+@kernel
+def start_coin(words, key, stream):
+    """A number in [0, 1) that depends on the seed and `key` alone."""
+    start_stream(words, key, stream)
+    return uniform(stream)
+
+
+@builder
+def toss(words, key, stream):
+    """`start_coin`, for Python."""
+    return start_coin(words, key, stream)
+
+
+@driver
+def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws):
+    """Let the rule choose, from the stream named by `sequence`; write the facts of the decision, with its probability.
+
+    A rule that drew no random number chose with probability one. For one that did, the probability is the share of `draws` more
+    choices, from the same statistics and another stream, that fall on the same arm, the choice itself included.
+    """
+    state = unpack(book)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+    stats, stream, facts = state.stats, state.stream, state.facts
+    look_around(state.costs, state.alpha, stats, facts)
+    start_stream(state.words, STREAMS * sequence, stream)
+    first, memory = stream[0], state.memory
+    arm, same, of = -1, 0, 0
+    while of <= draws:
+        picked = index(choose(terms, stats, memory, stream))
+        of += 1
+        if of == 1:
+            arm = picked
+            if stream[0] == first:  # not a random rule
+                draws = 0
+            start_stream(state.words, STREAMS * sequence + 1, stream)
+            memory = state.spare
+        same += picked == arm
+        if of <= draws:
+            copy(state.memory, state.spare)
+    facts[ARM], facts[PROPENSITY] = arm, same / of
+    return arm
+
+
+@driver
+def survey(init, choose, observe, parts, Parameters, unpack, copy, book):
+    """Write the facts as they are, without asking the rule."""
+    state = unpack(book)
+    look_around(state.costs, state.alpha, state.stats, state.facts)
+
+
+@driver
+def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, arm):
+    """The probability that the rule, asked now, would choose `arm`; it does not notice that it was asked."""
+    state = unpack(book)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+    stats, stream = state.stats, state.stream
+    start_stream(state.words, STREAMS * sequence + 1, stream)
+    first = stream[0]
+    same, of = 0, 0
+    for _ in range(max(draws, 1)):
+        copy(state.memory, state.spare)
+        of += 1
+        if choose(terms, stats, state.spare, stream) == arm:
+            same += 1
+        if stream[0] == first:
+            break
+    return same / of
+
+
+@driver
+def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost):
+    """Add to the sums of `arm`, numbered as in the segment, and tell the rule when that was an outcome or the correction of one.
+
+    A first outcome arrives as seen = 1, its withdrawal as seen = -1 and the old numbers negated, a correction as seen = 0 with
+    the differences.
+    """
+    state = unpack(book)
+    truth = state.truth[arm]
+    truth.sent += sent
+    truth.seen += seen
+    truth.reward_sum += reward
+    truth.cost_sum += cost
+    place = state.places[arm]
+    if place < 0:
+        return
+    stats = state.stats
+    mine = stats[place]
+    mine.sent, mine.seen, mine.reward_sum, mine.cost_sum = truth.sent, truth.seen, truth.reward_sum, truth.cost_sum
+    if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0:
+        if seen < 1:
+            reward, cost = mean_reward(stats, place), mean_cost(stats, place)
+        terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+        observe(terms, stats, state.memory, Outcome(place, reward, cost))
+
+
+@driver
+def catch_up(init, choose, observe, parts, Parameters, unpack, copy, book):
+    """Bring a rule that was not told of every outcome up to the segment's statistics: one `observe` per arm that changed.
+
+    A rule refreshes what it keeps from the statistics, so that it need not see every outcome: see docs/decisions/001.
+    """
+    state = unpack(book)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+    stats, changed = state.stats, state.facts
+    for place in range(stats.size):
+        truth, mine = state.truth[state.arms[place]], stats[place]
+        changed[place] = truth.seen != mine.seen or truth.reward_sum != mine.reward_sum or truth.cost_sum != mine.cost_sum
+        mine.sent, mine.seen, mine.reward_sum, mine.cost_sum = truth.sent, truth.seen, truth.reward_sum, truth.cost_sum
+    for place in range(stats.size):
+        if changed[place] and stats[place].seen > 0:
+            observe(terms, stats, state.memory, Outcome(place, mean_reward(stats, place), mean_cost(stats, place)))

@@ -1,0 +1,117 @@
+"""The roster: which arms there are, what they cost, and who may be chosen now."""
+
+from collections.abc import Iterable, Mapping
+
+from thrifty.router.settings import checked_price, checked_text
+from thrifty.router.view import Key
+
+ACTIONS = ("add", "retire", "pause", "resume", "price", "reset", "pin", "unpin")
+"""What can be done to an arm while running."""
+
+
+class Roster:
+    """Arms in the order in which they came; a retired one keeps its number, so that the log stays readable."""
+
+    def __init__(self, arms: Mapping[str, float | None]) -> None:
+        self.names = list(arms)
+        self.prices = list(arms.values())
+        self.status = ["active"] * len(self.names)
+        self.newcomers: set[int] = set()
+        self.pinned: int | None = None
+        self._index = {name: arm for arm, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """The number of an arm, or a ValueError that names those there are."""
+        if name not in self._index:
+            raise ValueError(f"arm {name!r:.80} is unknown: there are {', '.join(self.active())[:300]}")
+        return self._index[name]
+
+    def active(self) -> list[str]:
+        """Names of the arms that may be chosen."""
+        return [name for name, status in zip(self.names, self.status, strict=True) if status == "active"]
+
+    def everyone(self) -> list[int]:
+        """The numbers of all arms there ever were."""
+        return list(range(len(self.names)))
+
+    def key(self) -> Key:
+        """All arms that may be chosen, at their prices."""
+        arms = tuple(arm for arm, status in enumerate(self.status) if status == "active")
+        return arms, tuple(self.prices[arm] for arm in arms)
+
+    def key_of(self, eligible: Iterable[str] | Mapping[str, float | None]) -> Key:
+        """The eligible ones among them, at prices given for this once where there are any."""
+        if isinstance(eligible, str):
+            raise ValueError(f"eligible must be a list of arms, or prices by arm, got {eligible!r:.80}")
+        given = dict(eligible) if isinstance(eligible, Mapping) else dict.fromkeys(eligible)
+        prices: dict[int, float | None] = {}
+        for name, price in given.items():
+            arm = self.index(name)
+            if self.status[arm] == "active":
+                prices[arm] = self.prices[arm] if price is None else checked_price(name, price)
+        if not prices:
+            raise ValueError(f"eligible must name at least one active arm: there are {', '.join(self.active())[:300]}")
+        arms = tuple(sorted(prices))
+        return arms, tuple(prices[arm] for arm in arms)
+
+    @staticmethod
+    def without(left_out: set[int], key: Key) -> Key:
+        """The key of the other arms."""
+        kept = [place for place, arm in enumerate(key[0]) if arm not in left_out]
+        return tuple(key[0][place] for place in kept), tuple(key[1][place] for place in kept)
+
+    def check_change(self, action: str, name: str | None, price: float | None) -> None:
+        """Raise a ValueError that says why a change cannot be made."""
+        if action not in ACTIONS:
+            raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {action!r:.80}")
+        if name is None:
+            if action not in ("reset", "unpin"):
+                raise ValueError(f"{action} needs an arm")
+            return
+        if action == "add":
+            checked_price(checked_text("an arm's name", name), price)
+            if self._index.get(name) is not None and self.status[self._index[name]] != "retired":
+                raise ValueError(f"arm {name!r:.80} is there already: use price, pause, resume or retire")
+            return
+        arm = self.index(name)
+        if action == "price":
+            checked_price(name, price)
+        if action in ("retire", "pause") and self.active() == [name]:
+            raise ValueError(f"arm {name!r:.80} is the last active one: add or resume another first")
+        if action in ("pin", "pause", "price") and self.status[arm] == "retired":
+            raise ValueError(f"arm {name!r:.80} is retired: add it again first")
+
+    def change(self, action: str, name: str | None, price: float | None) -> None:
+        """Make a change that was checked."""
+        if action == "unpin" or name is None:
+            self.pinned = None
+            return
+        if action == "add" and name not in self._index:
+            self._index[name] = len(self.names)
+            self.names.append(name)
+            self.prices.append(None)
+            self.status.append("active")
+        arm = self._index[name]
+        if action in ("add", "price"):
+            self.prices[arm] = price
+        if action == "add":
+            self.newcomers.add(arm)
+        if action in ("add", "resume"):
+            self.status[arm] = "active"
+        if action in ("retire", "pause"):
+            self.status[arm] = {"retire": "retired", "pause": "paused"}[action]
+            self.pinned = None if self.pinned == arm else self.pinned
+        if action == "pin":
+            self.pinned = arm
+
+    def differences(self, wanted: Mapping[str, float | None]) -> list[tuple[str, str, float | None]]:
+        """The changes that make the roster hold the wanted arms at the wanted prices, additions first."""
+        found: list[tuple[str, str, float | None]] = []
+        for name, price in wanted.items():
+            arm = self._index.get(name)
+            if arm is None or self.status[arm] == "retired":
+                found.append(("add", name, price))
+            elif self.prices[arm] != price:
+                found.append(("price", name, price))
+        gone = [name for arm, name in enumerate(self.names) if name not in wanted and self.status[arm] != "retired"]
+        return found + [("retire", name, None) for name in gone]

@@ -1,0 +1,51 @@
+"""A segment: the statistics of all arms for one kind of request, and the rules that look at them."""
+
+import numpy as np
+
+from thrifty.router.view import Key, Kit, View
+from thrifty.statistics import ArmStatistics
+
+MAX_VIEWS = 32
+"""Rules kept per segment for eligible sets other than all arms; the one made first goes first."""
+
+
+class Segment:
+    """Statistics of a segment and of everything below it, so that a young child can lean on its parent."""
+
+    def __init__(self, name: str, kit: Kit, key: Key, *, n_arms: int) -> None:
+        self.name, self.kit = name, kit
+        self.truth = np.zeros(n_arms, ArmStatistics)
+        self.outcomes = 0  # how many the rules were told of, kept here because reading an array from Python is slow
+        self.main = View(kit, key, self.truth)
+        self.views: dict[Key, View] = {}
+
+    def view(self, key: Key) -> View:
+        """The rule for an eligible set, up to date."""
+        if key == (self.main.arms, self.main.prices):
+            return self.main
+        found = self.views.get(key)
+        if found is None:
+            if len(self.views) >= MAX_VIEWS:
+                del self.views[next(iter(self.views))]
+            found = self.views[key] = View(self.kit, key, self.truth)
+        else:
+            found.catch_up()
+        return found
+
+    def rearrange(self, key: Key, *, n_arms: int) -> None:
+        """Other arms or prices: the statistics stay, the rules begin again from them."""
+        if n_arms > self.truth.size:
+            grown = np.zeros(n_arms, ArmStatistics)
+            grown[: self.truth.size] = self.truth
+            self.truth = grown
+        self.main = View(self.kit, key, self.truth)
+        self.views.clear()
+
+    def forget(self, arm: int) -> None:
+        """The arm's statistics begin again at zero, apart from what is still pending."""
+        known = self.truth[arm : arm + 1]
+        self.outcomes -= int(known["seen"][0])
+        pending = known["sent"] - known["seen"]
+        known[:] = 0
+        known["sent"] = pending
+        self.rearrange((self.main.arms, self.main.prices), n_arms=self.truth.size)

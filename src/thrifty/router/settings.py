@@ -1,0 +1,116 @@
+"""What a router is told: its arms with their prices, alpha, and everything else with a default."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from thrifty.policies import DEFAULT_POLICY, policy
+from thrifty.problem import checked_alpha, checked_count
+
+ASSUMED_HORIZON = 1_000_000
+"""The number of decisions a rule is told to expect, as long as rules need to be told one."""
+
+NEWCOMER_OUTCOMES = 30
+"""An arm added while running is a newcomer at least until so many of its outcomes have come back."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a router but its arms.
+
+    Parameters
+    ----------
+    alpha : the subsidy factor in [0, 1]
+    policy : a policy by name, with parameters if need be: "cs-ts:prior=gaussian"
+    seed : a non-negative integer; with the number of a decision it fixes the decision's randomness
+    deadline_s : seconds after which a decision without an outcome gets the default one
+    default_outcome : "failure" counts a reward of 0, "ignore" counts nothing
+    mode : "live", or "shadow": decide and log, while the caller keeps its own choice and reports it with the outcome
+    holdout : the share of decisions, in [0, 1), that take the best arm whatever it costs, so that the saving is measured
+    newcomer_share : the share of decisions, in (0, 1], in which an arm added while running is offered to the rule at first
+    young_outcomes : a segment with fewer outcomes than this decides with its parent's statistics
+    remember : decisions kept in memory for outcomes to come; an older one without an outcome gets the default one
+    max_segments : further segments share their parent's statistics
+    propensity_draws : how many more choices are drawn to estimate the probability of a random one; 0 for none
+
+    >>> Settings(alpha=0.05).mode
+    'live'
+
+    """
+
+    alpha: float
+    policy: str = DEFAULT_POLICY
+    seed: int = 0
+    deadline_s: float = 3600.0
+    default_outcome: str = "failure"
+    mode: str = "live"
+    holdout: float = 0.0
+    newcomer_share: float = 0.1
+    young_outcomes: int = 50
+    remember: int = 50_000
+    max_segments: int = 10_000
+    propensity_draws: int = 100
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", checked_alpha(self.alpha))
+        policy(self.policy)
+        for name, low in (("seed", 0), ("young_outcomes", 0), ("remember", 1), ("max_segments", 1), ("propensity_draws", 0)):
+            object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
+        _check_number("deadline_s", self.deadline_s, above=0.0, high=math.inf)
+        _check_number("holdout", self.holdout, above=-1e-300, high=0.99)
+        _check_number("newcomer_share", self.newcomer_share, above=0.0, high=1.0)
+        _check_word("default_outcome", self.default_outcome, ("failure", "ignore"))
+        _check_word("mode", self.mode, ("live", "shadow"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, by name."""
+        return asdict(self)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """What can be set."""
+        return [field.name for field in fields(cls)]
+
+
+def checked_name(what: str, name: object) -> str:
+    """`name`, or a ValueError when it could not stand in a decision's id."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"{what} must be 1 to 64 letters, digits, - or _, got {name!r:.80}")
+    return name
+
+
+def checked_text(what: str, text: object, *, longest: int = 200) -> str:
+    """`text`, or a ValueError when it is empty, too long or has control characters."""
+    if not isinstance(text, str) or not 0 < len(text) <= longest or not text.isprintable():
+        raise ValueError(f"{what} must be 1 to {longest} printable characters, got {text!r:.80}")
+    return text
+
+
+def checked_arms(arms: object) -> dict[str, float | None]:
+    """Prices by name, or a ValueError: at least one arm, each with a price that is finite and not negative, or None for unknown."""
+    if not isinstance(arms, Mapping) or not arms:
+        raise ValueError(f'arms must be prices by name such as {{"a": 0.0079, "b": 0.0041}}, got {arms!r:.80}')
+    return {checked_text("an arm's name", name): checked_price(name, price) for name, price in arms.items()}
+
+
+def checked_price(name: str, price: object) -> float | None:
+    """`price` as a number that is finite and not negative, or None for unknown."""
+    if price is None:
+        return None
+    if isinstance(price, bool) or not isinstance(price, (int, float)) or not 0.0 <= price < math.inf:
+        raise ValueError(f"the price of {name!r:.80} must be finite and not negative, or None where unknown, got {price!r:.80}")
+    return float(price)
+
+
+def _check_number(name: str, value: object, *, above: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not above < value <= high or math.isinf(value):
+        raise ValueError(f"{name} must be a number in ({max(above, 0):g}, {high:g}], got {value!r:.80}")
+
+
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r:.80}")

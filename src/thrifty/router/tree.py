@@ -1,0 +1,79 @@
+"""The tree of segments: "DE/vodafone" below "DE" below all of them."""
+
+import numpy as np
+
+from thrifty.router.kernels import toss
+from thrifty.router.roster import Roster
+from thrifty.router.segment import Segment
+from thrifty.router.settings import Settings
+from thrifty.router.view import Kit
+from thrifty.streams import spread_seed
+
+
+class Tree:
+    """Segments, made on first use. Sums add up: every segment counts its own decisions and those of all below it."""
+
+    def __init__(self, settings: Settings, roster: Roster, replica: int) -> None:
+        self._replica = replica
+        self._stream = np.zeros(4, np.uint64)
+        self._segments: dict[str, Segment] = {}
+        self._levels: dict[str, tuple[Segment, ...]] = {}
+        self.retune(settings, roster)
+
+    def retune(self, settings: Settings, roster: Roster) -> None:
+        """Other settings: the statistics stay, the rules begin again from them."""
+        self._settings = settings
+        self._words = spread_seed(settings.seed, (self._replica,))
+        self._kit = Kit(settings, self._words)
+        self.rearrange(roster)
+
+    def rearrange(self, roster: Roster) -> None:
+        """Other arms or prices: the statistics stay, the rules begin again from them."""
+        self._key, self._n_arms = roster.key(), len(roster.names)
+        for segment in self._segments.values():
+            segment.kit = self._kit
+            segment.rearrange(self._key, n_arms=self._n_arms)
+        if not self._segments:
+            self._make("")
+
+    def forget(self, arms: list[int]) -> None:
+        """The statistics of these arms begin again."""
+        for segment in self._segments.values():
+            for arm in arms:
+                segment.forget(arm)
+
+    @property
+    def root(self) -> Segment:
+        """All segments together."""
+        return self._segments[""]
+
+    def names(self) -> list[str]:
+        """Every segment, the root first."""
+        return sorted(self._segments)
+
+    def toss(self, key: int) -> float:
+        """A number in [0, 1) that depends on the seed, the replica and `key` alone."""
+        with np.errstate(over="ignore"):
+            return float(toss(self._words, key, self._stream))
+
+    def levels(self, name: str) -> tuple[Segment, ...]:
+        """The segment and those above it, up to the root; made if need be, as long as there are not too many."""
+        known = self._levels.get(name)
+        if known is not None:
+            return known
+        parts = name.split("/") if name else []
+        path = ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
+        missing = [each for each in path if each not in self._segments]
+        if len(self._segments) + len(missing) > self._settings.max_segments:
+            return tuple(self._segments[each] for each in (*path, "") if each in self._segments)
+        for each in missing:
+            self._make(each)
+        self._levels[name] = tuple(self._segments[each] for each in (*path, ""))
+        return self._levels[name]
+
+    def find(self, name: str) -> tuple[Segment, ...] | None:
+        """The levels of a segment that exists."""
+        return self.levels(name) if name in self._segments else None
+
+    def _make(self, name: str) -> None:
+        self._segments[name] = Segment(name, self._kit, self._key, n_arms=self._n_arms)

@@ -1,0 +1,1 @@
+"""The service: HTTP around routers and a store. No bandit mathematics."""

@@ -1,0 +1,273 @@
+"""The ASGI application: decisions and outcomes here, without a framework in between; everything else in `admin`.
+
+A reply leaves only when what it says is durable. The loop does not block for that: the writer wakes it after each commit, and all
+requests that the commit covered answer at once.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from thrifty.router import Decision, Router
+from thrifty.service.config import Config
+from thrifty.service.desk import Desk
+from thrifty.service.keys import KeyRing, digest
+from thrifty.service.messages import DecisionAnswer, DecisionRequest, Estimate, OutcomeAnswer, OutcomeRequest, ReasonBody
+from thrifty.service.problems import ProblemError
+from thrifty.store import StoreError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+log = logging.getLogger("thrifty.service")
+
+_decisions = msgspec.json.Decoder(DecisionRequest | list[DecisionRequest])
+_outcomes = msgspec.json.Decoder(OutcomeRequest | list[OutcomeRequest])
+_encode = msgspec.json.Encoder().encode
+
+
+class App:
+    """The whole service behind one callable."""
+
+    def __init__(self, config: Config, store: Any) -> None:
+        from thrifty.service.admin import build_admin
+
+        self.config, self.store = config, store
+        keys = list(store.keys())
+        if config.admin_key:
+            keys.append((digest(config.admin_key), "admin"))
+        self.keys = KeyRing(keys)
+        if not self.keys and not config.loopback:
+            raise ValueError(
+                f"host {config.host} is reachable from elsewhere, and there are no keys: add one with `thrifty keys add`"
+            )
+        self.desk = Desk(store)
+        self.ready = False
+        self.requests: dict[tuple[str, int], int] = {}
+        self.seconds: dict[str, float] = {}
+        self._waiters: list[asyncio.Future[None]] = []
+        self._hot = {"/v1/decisions": ("decide", self._decide), "/v1/outcomes": ("outcome", self._record)}
+        self._admin = build_admin(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or live through the life of the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        if scope["type"] != "http":
+            raise RuntimeError(f"no {scope['type']} here")
+        started = time.perf_counter()
+        path = scope["path"]
+        route = self._hot.get(path)
+        if route is None or scope["method"] != "POST":
+            await self._admin(scope, receive, send)
+            return
+        role, handle = route
+        headers: list[tuple[bytes, bytes]] = []
+        try:
+            self.authorise(scope, role)
+            status, body = await handle(await self._body(scope, receive))
+        except ProblemError as problem:
+            status, body, headers = problem.status, problem.body(), problem.headers()
+        except StoreError as error:
+            away = ProblemError(503, "store", str(error))
+            status, body, headers = away.status, away.body(), away.headers()
+        length = str(len(body)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", length), *headers]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+        self.count(path, status, time.perf_counter() - started)
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """For the metrics."""
+        self.requests[route, status] = self.requests.get((route, status), 0) + 1
+        self.seconds[route] = self.seconds.get(route, 0.0) + seconds
+
+    def authorise(self, scope: Scope, role: str) -> None:
+        """Raise a ProblemError unless the request carries a key for `role`."""
+        if not self.keys:
+            return
+        key = None
+        for name, value in scope["headers"]:
+            if name == b"authorization" and value[:7].lower() == b"bearer ":
+                key = value[7:].decode("latin-1")
+        allowed = self.keys.allows(key, role)
+        if allowed is None:
+            raise ProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
+        if not allowed:
+            raise ProblemError(403, "role", f"this key has not the role {role}")
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        limit = self.config.max_body
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > limit:
+                raise ProblemError(413, "size", f"the body must be at most {limit} bytes, got {value.decode()}")
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        while message.get("more_body"):
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > limit:
+                raise ProblemError(413, "size", f"the body must be at most {limit} bytes")
+        return body
+
+    async def _decide(self, body: bytes) -> tuple[int, bytes]:
+        asked = _read(_decisions, body)
+        if isinstance(asked, DecisionRequest):
+            router, decision = self._decide_one(asked)
+            await self._durable(router, decision.position)
+            return 200, _encode(_answer(decision))
+        self._check_batch(len(asked))
+        answers: list[Any] = []
+        made: dict[str, tuple[Router, int]] = {}
+        for each in asked:
+            try:
+                router, decision = self._decide_one(each)
+                made[router.name] = router, max(decision.position, made.get(router.name, (router, 0))[1])
+                answers.append(_answer(decision))
+            except ProblemError as problem:
+                answers.append(problem.to_dict())
+        for router, position in made.values():
+            await self._durable(router, position)
+        return 200, _encode(answers)
+
+    def _decide_one(self, asked: DecisionRequest) -> tuple[Router, Decision]:
+        router = self.router(asked.router)
+        eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
+        try:
+            return router, router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id)
+        except ValueError as error:
+            raise ProblemError(422, "value", str(error)) from None
+
+    async def _record(self, body: bytes) -> tuple[int, bytes]:
+        told = _read(_outcomes, body)
+        if isinstance(told, OutcomeRequest):
+            router, answer, position = self._record_one(told)
+            await self._durable(router, position)
+            return 200, _encode(answer)
+        self._check_batch(len(told))
+        answers: list[Any] = []
+        made: dict[str, tuple[Router, int]] = {}
+        for each in told:
+            try:
+                router, answer, position = self._record_one(each)
+                made[router.name] = router, max(position, made.get(router.name, (router, 0))[1])
+                answers.append(answer)
+            except ProblemError as problem:
+                answers.append(problem.to_dict())
+        for router, position in made.values():
+            await self._durable(router, position)
+        return 200, _encode(answers)
+
+    def _record_one(self, told: OutcomeRequest) -> tuple[Router, OutcomeAnswer, int]:
+        if (told.decision_id is None) == (told.reference is None or told.router is None):
+            raise ProblemError(
+                422, "value", "an outcome needs a decision_id, or a router and a reference (the request_id of its decision)"
+            )
+        router = self.router(told.router if told.decision_id is None else told.decision_id.partition(".")[0], code="decision")
+        try:
+            decision_id = told.decision_id if told.decision_id is not None else router.id_of(str(told.reference))
+            result, position = router.record_soon(
+                decision_id, told.reward, status=told.status, cost=told.cost, arm=told.arm, occurred_at=told.occurred_at
+            )
+        except KeyError as error:
+            raise ProblemError(404, "decision", str(error.args[0])) from None
+        except ValueError as error:
+            raise ProblemError(422, "value", str(error)) from None
+        return router, OutcomeAnswer(decision_id, result), position  # type: ignore[arg-type]
+
+    def router(self, name: str | None, code: str = "router") -> Router:
+        """The router of this name, or a ProblemError."""
+        router = self.desk.find(str(name))
+        if router is None:
+            raise ProblemError(404, code, f"there is no router {str(name)!r:.80}: make one with PUT /v1/routers/NAME")
+        return router
+
+    def _check_batch(self, length: int) -> None:
+        if not 1 <= length <= self.config.max_batch:
+            raise ProblemError(422, "size", f"a batch must have 1 to {self.config.max_batch} items, got {length}")
+
+    async def _durable(self, router: Router, position: int) -> None:
+        while not router.is_durable(position):
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        loop = asyncio.get_running_loop()
+
+        def committed() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._wake)
+
+        self.store.writer.callbacks.append(committed)
+        ticking = asyncio.create_task(self._tick())
+        self.ready = True
+        log.info("started", extra={"facts": {"routers": self.desk.names()}})
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.ready = False
+        ticking.cancel()
+        await asyncio.gather(ticking, return_exceptions=True)
+        self.store.writer.callbacks.remove(committed)
+        await asyncio.to_thread(self.desk.close)
+        log.info("stopped")
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _tick(self) -> None:
+        """Twice a second: deadlines, and what other replicas did."""
+        while True:
+            await asyncio.sleep(0.5)
+            try:
+                await asyncio.to_thread(self.desk.expire)
+            except StoreError as error:
+                log.warning("store", extra={"facts": {"error": str(error)}})
+
+
+def _read(decoder: Any, body: bytes) -> Any:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise ProblemError(422, "value", str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProblemError(400, "json", f"the body must be JSON: {error}") from None
+
+
+def _answer(decision: Decision) -> DecisionAnswer:
+    reason = decision.reason
+    return DecisionAnswer(
+        decision.id, decision.arm, list(decision.fallbacks), decision.propensity, decision.explored,
+        ReasonBody(
+            reason.code, reason.best_arm, reason.floor,
+            [Estimate(arm.arm, arm.mean, arm.outcomes, arm.cost, arm.feasible) for arm in reason.estimates],
+            reason.saving, str(reason),
+        ),
+        decision.version, decision.repeated, decision.degraded,
+    )  # fmt: skip
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, event, and what else is known."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        said = {
+            "at": round(record.created, 3), "level": record.levelname.lower(), "logger": record.name, "event": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }  # fmt: skip
+        if record.exc_info:
+            said["trace"] = self.formatException(record.exc_info)
+        return json.dumps(said, default=str)

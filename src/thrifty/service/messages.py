@@ -1,0 +1,116 @@
+"""What goes over the wire: requests as they are checked, answers as they are documented."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 letters, digits, - or _")]
+Text = Annotated[str, Meta(min_length=1, max_length=200)]
+Price = Annotated[float, Meta(ge=0.0, le=1e15)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class EligibleArm(Struct, forbid_unknown_fields=True):
+    """An arm that may be chosen, with a price for this once."""
+
+    arm: Text
+    cost: Price | None = None
+
+
+class DecisionRequest(Struct, forbid_unknown_fields=True):
+    """A request for one decision. `context` is accepted and not used yet."""
+
+    router: Name
+    segment: Annotated[str, Meta(max_length=200)] = ""
+    request_id: Text | None = None
+    eligible: Annotated[list[EligibleArm], Meta(min_length=1, max_length=1000)] | None = None
+    context: dict[str, Any] | None = None
+
+
+class OutcomeRequest(Struct, forbid_unknown_fields=True):
+    """The outcome of one decision, which is named by its id, or by its router and the request_id it was asked for with."""
+
+    decision_id: Text | None = None
+    router: Name | None = None
+    reference: Text | None = None
+    status: Literal["success", "failure", "void"] | None = None
+    reward: Share | None = None
+    cost: Price | None = None
+    arm: Text | None = None
+    occurred_at: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
+
+
+class RouterRequest(Struct, forbid_unknown_fields=True):
+    """A router as it shall be: prices by arm, null where unknown, and everything else with a default."""
+
+    arms: Annotated[dict[Text, Price | None], Meta(min_length=1, max_length=1000)]
+    alpha: Share
+    policy: Text | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**53)] | UnsetType = UNSET
+    deadline_s: Annotated[float, Meta(gt=0.0, le=1e9)] | UnsetType = UNSET
+    default_outcome: Literal["failure", "ignore"] | UnsetType = UNSET
+    mode: Literal["live", "shadow"] | UnsetType = UNSET
+    holdout: Annotated[float, Meta(ge=0.0, le=0.99)] | UnsetType = UNSET
+    newcomer_share: Annotated[float, Meta(gt=0.0, le=1.0)] | UnsetType = UNSET
+    young_outcomes: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType = UNSET
+
+
+class ArmRequest(Struct, forbid_unknown_fields=True):
+    """The body of a change to an arm; `price` for add and price."""
+
+    price: Price | None = None
+
+
+class ErrorBody(Struct):
+    """What went wrong, and where."""
+
+    code: str
+    message: str
+
+
+class Failure(Struct):
+    """Every answer that is not a success."""
+
+    error: ErrorBody
+
+
+class Estimate(Struct):
+    """What was known about an arm."""
+
+    arm: str
+    mean: float | None
+    outcomes: int
+    cost: float
+    feasible: bool
+
+
+class ReasonBody(Struct):
+    """Why this arm."""
+
+    code: str
+    best_arm: str | None
+    floor: float
+    estimates: list[Estimate]
+    saving: float | None
+    text: str
+
+
+class DecisionAnswer(Struct):
+    """A decision. `degraded` when it is not durable because the store is away."""
+
+    decision_id: str
+    arm: str
+    fallbacks: list[str]
+    propensity: float
+    explored: bool
+    reason: ReasonBody
+    version: int
+    repeated: bool
+    degraded: bool
+
+
+class OutcomeAnswer(Struct):
+    """What became of an outcome."""
+
+    decision_id: str
+    result: Literal["recorded", "corrected", "duplicate", "stale"]

@@ -1,0 +1,119 @@
+"""The OpenAPI document: bodies from the message types, paths written out."""
+
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from thrifty.service.messages import (
+    ArmRequest,
+    DecisionAnswer,
+    DecisionRequest,
+    Failure,
+    OutcomeAnswer,
+    OutcomeRequest,
+    RouterRequest,
+)
+
+_TYPES = (ArmRequest, DecisionAnswer, DecisionRequest, Failure, OutcomeAnswer, OutcomeRequest, RouterRequest)
+_OBJECT = {"type": "object"}
+
+
+@cache
+def describe() -> dict[str, Any]:
+    """The document.
+
+    >>> describe()["openapi"]
+    '3.1.0'
+    """
+    _, schemas = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}}
+    segment = {"name": "segment", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    change = {
+        "name": "change", "in": "path", "required": True, "description": "ARM:ACTION",
+        "schema": {"type": "string", "pattern": "^[^/:]{1,200}:(add|retire|pause|resume|price|reset|pin|unpin)$"},
+    }  # fmt: skip
+    router = {"404": "there is no such router"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "thrifty", "version": version("thrifty"), "description": "The cheapest arm that is good enough."},
+        "paths": {
+            "/v1/decisions": {
+                "post": _operation(
+                    "decide", _one_or_many("DecisionAnswer"), body=_one_or_many("DecisionRequest"), errors=router, role="decide"
+                )
+            },
+            "/v1/outcomes": {
+                "post": _operation(
+                    "record outcomes", _one_or_many("OutcomeAnswer"), body=_one_or_many("OutcomeRequest"),
+                    errors={"404": "there is no such decision"}, role="outcome",
+                )
+            },
+            "/v1/routers": {"get": _operation("list routers", _OBJECT)},
+            "/v1/routers/{name}": {
+                "parameters": [name],
+                "put": _operation("make a router, or make it be as told", _OBJECT, body=_ref("RouterRequest"), created=True),
+                "get": _operation("show a router", _OBJECT, errors=router),
+                "delete": {**_operation("take a router out of service", None, errors=router)},
+            },
+            "/v1/routers/{name}/segments": {
+                "parameters": [name], "get": _operation("list segments, and explain all of them together", _OBJECT, errors=router)
+            },
+            "/v1/routers/{name}/segments/{segment}": {
+                "parameters": [name, segment],
+                "get": _operation("explain a segment", _OBJECT, errors={"404": "there is no such router or segment"}),
+            },
+            "/v1/routers/{name}/arms/{change}": {
+                "parameters": [name, change],
+                "post": _operation("change an arm", _OBJECT, body=_ref("ArmRequest"), errors=router, optional_body=True),
+            },
+            "/healthz": {"get": _plain("alive")},
+            "/readyz": {"get": _plain("ready to decide")},
+            "/metrics": {"get": _plain("Prometheus metrics")},
+        },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"key": []}, {}],
+    }  # fmt: skip
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _one_or_many(name: str) -> dict[str, Any]:
+    items = [_ref(name)] if name.endswith("Request") else [_ref(name), _ref("Failure")]
+    return {"anyOf": [_ref(name), {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"anyOf": items}}]}
+
+
+def _content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _operation(
+    summary: str, answer: dict[str, Any] | None, *, body: dict[str, Any] | None = None, errors: dict[str, str] | None = None,
+    role: str = "admin", created: bool = False, optional_body: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    said = {"401": "no valid key", "403": f"a key without the role {role}", "503": "the store is away; retry", **(errors or {})}
+    if body is not None:
+        said |= {"400": "not JSON", "413": "too large", "422": "a value that is not allowed; the message names the field"}
+    responses: dict[str, Any] = {code: {"description": text, "content": _content(_ref("Failure"))} for code, text in said.items()}
+    if answer is None:
+        responses["204"] = {"description": "done"}
+    else:
+        responses["200"] = {"description": "done", "content": _content(answer)}
+    if created:
+        responses["201"] = {"description": "made", "content": _content(_OBJECT)}
+    operation: dict[str, Any] = {"summary": summary, "responses": responses}
+    if body is not None:
+        operation["requestBody"] = {"required": not optional_body, "content": _content(body)}
+    return operation
+
+
+def _plain(summary: str) -> dict[str, Any]:
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    failure = {"description": "not now", "content": _content(_ref("Failure"))}
+    return {"summary": summary, "responses": {"200": {"description": "done", "content": text}, "503": failure}, "security": [{}]}

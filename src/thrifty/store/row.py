@@ -1,0 +1,65 @@
+"""Rows of the log: what was decided, what came back, what was changed. The log is the truth; everything else is its fold."""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+DECISION, OUTCOME, CHANGE = "d", "o", "c"
+
+
+class Row(NamedTuple):
+    """One line of the log of one router.
+
+    A decision carries its segment, request_id, arm, propensity (`value`), price (`cost`), reason code, and in `detail` what else
+    it was made from (JSON). An outcome carries the sequence of its decision, the arm, the reward (`value`; None for void) and the
+    cost. A change carries the action (`code`) and its body (`detail`).
+    """
+
+    kind: str
+    replica: int
+    sequence: int
+    at: float
+    segment: str | None
+    request_id: str | None
+    arm: str | None
+    value: float | None
+    cost: float | None
+    code: str
+    detail: str | None
+
+
+class StoreError(Exception):
+    """The store cannot do what was asked; what was not acknowledged is not there."""
+
+
+class Journal(Protocol):
+    """The log of one router, as the router sees it."""
+
+    replica: int
+    shared: bool  # whether other replicas write to the same log
+
+    def append(self, row: Row) -> int:
+        """Hand a row to the writer; its position in the log. Rows become durable in this order."""
+
+    def wait(self, position: int) -> None:
+        """Return when everything up to `position` is durable; raise StoreError when it is not going to be."""
+
+    def is_durable(self, position: int) -> bool:
+        """Whether `wait` would return at once; raises like it."""
+
+    def recover(self) -> None:
+        """Say that the loss of rows was noticed, and that the fold begins again from what is durable."""
+
+    def read(self, after: int) -> Iterator[tuple[int, Row]]:
+        """Durable rows after a position, in order."""
+
+    def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
+        """The decision and then its outcomes, before a position; nothing when there is no such decision."""
+
+    def recent(self, decisions: int, *, upto: int) -> list[Row]:
+        """The last so many decisions up to a position, in order, and then the outcomes they had by then."""
+
+    def save_snapshot(self, position: int, body: bytes) -> None:
+        """Keep a snapshot of the fold of everything up to `position`, once that is durable."""
+
+    def snapshots(self) -> Iterator[tuple[int, bytes]]:
+        """Snapshots that are whole, newest first."""

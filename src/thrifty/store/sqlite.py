@@ -1,0 +1,236 @@
+"""SQLite: one file, one process. WAL and synchronous=FULL: what was acknowledged survives kill -9 and the loss of power."""
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from thrifty.store.row import DECISION, OUTCOME, Row, StoreError
+from thrifty.store.writer import Writer
+
+MIGRATIONS = (
+    """
+    CREATE TABLE log (
+        position INTEGER PRIMARY KEY, router TEXT NOT NULL, kind TEXT NOT NULL, replica INTEGER NOT NULL, sequence INTEGER NOT NULL,
+        at REAL NOT NULL, segment TEXT, request_id TEXT, arm TEXT, value REAL, cost REAL, code TEXT NOT NULL, detail TEXT
+    ) STRICT;
+    CREATE INDEX log_sequence ON log (router, sequence);
+    CREATE TABLE snapshots (
+        router TEXT NOT NULL, position INTEGER NOT NULL, body BLOB NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (router, position)
+    ) STRICT;
+    CREATE TABLE pruned (router TEXT PRIMARY KEY, upto INTEGER NOT NULL) STRICT;
+    CREATE TABLE keys (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL) STRICT;
+    """,
+)
+"""Numbered by their place; a file says in user_version how many it has had."""
+
+KEPT_SNAPSHOTS = 2
+_COLUMNS = ", ".join(Row._fields)
+_INSERT = f"INSERT INTO log (position, router, {_COLUMNS}) VALUES ({', '.join('?' * (len(Row._fields) + 2))})"
+
+
+class SqliteStore:
+    """The store in one file; a second process that opens it is refused.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SqliteStore(Path(folder) / "routes.db")
+    ...     store.journal("sms").wait(0)
+    ...     store.close()
+    """
+
+    def __init__(self, path: str | Path, *, busy_s: float = 5.0) -> None:
+        self.path = Path(path)
+        self._lock_file = _own(self.path)
+        try:
+            self._writing = self._connect(busy_s)
+            self._migrate()
+            self._reading = self._connect(busy_s)
+            (last,) = self._writing.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()
+            (pruned,) = self._writing.execute("SELECT coalesce(max(upto), 0) FROM pruned").fetchone()
+        except sqlite3.Error as error:
+            os.close(self._lock_file)
+            raise StoreError(f"cannot open {self.path}: {error}") from error
+        self._read_lock = threading.Lock()
+        self.writer = Writer(self._commit, durable=max(last, pruned))
+
+    def journal(self, router: str) -> "SqliteJournal":
+        """The log of one router."""
+        return SqliteJournal(self, router)
+
+    def routers(self) -> list[str]:
+        """The names of the routers that have a log and were not deleted."""
+        rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' GROUP BY router")
+        return [name for name, last in rows if self.query("SELECT code FROM log WHERE position = ?", last)[0][0] != "delete"]
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Digest and roles of every API key."""
+        return self.query("SELECT digest, role FROM keys")
+
+    def add_key(self, digest: str, name: str, role: str) -> None:
+        """Keep the digest of an API key."""
+        self.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", digest, name, role)
+
+    def query(self, text: str, *values: Any) -> list[Any]:
+        """All rows of a reading statement."""
+        try:
+            with self._read_lock:
+                return self._reading.execute(text, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot read {self.path}: {error}") from error
+
+    def execute(self, text: str, *values: Any) -> None:
+        """Run one writing statement and commit it, behind everything appended so far."""
+        self.writer.wait(self.writer.append((text, values), self.writer.generation))
+
+    def close(self) -> None:
+        """Commit what was appended, and let go of the file."""
+        self.writer.close()
+        self._writing.close()
+        self._reading.close()
+        os.close(self._lock_file)
+
+    def _connect(self, busy_s: float) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _migrate(self) -> None:
+        (version,) = self._writing.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError(f"{self.path} was written by a newer thrifty (schema {version}, this one knows {len(MIGRATIONS)})")
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            self._writing.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    def _commit(self, batch: list[tuple[int, Any]]) -> None:
+        try:
+            self._writing.execute("BEGIN IMMEDIATE")
+            rows = [(position, *item) for position, item in batch if len(item) > 2]
+            self._writing.executemany(_INSERT, rows)
+            for _, item in batch:
+                if len(item) == 2:
+                    self._writing.execute(*item)
+            self._writing.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._writing.in_transaction:
+                self._writing.execute("ROLLBACK")
+            raise StoreError(f"cannot write {self.path}: {error}") from error
+
+
+class SqliteJournal:
+    """The log of one router in a SqliteStore; see `Journal`."""
+
+    replica, shared = 0, False
+
+    def __init__(self, store: SqliteStore, router: str) -> None:
+        self._store, self._router = store, router
+        self._generation = store.writer.generation
+
+    def append(self, row: Row) -> int:
+        """See `Journal`."""
+        return self._store.writer.append((self._router, *row), self._generation)
+
+    def wait(self, position: int) -> None:
+        """See `Journal`."""
+        self._store.writer.wait(position)
+
+    def is_durable(self, position: int) -> bool:
+        """See `Journal`."""
+        return self._store.writer.is_durable(position)
+
+    def recover(self) -> None:
+        """See `Journal`."""
+        self._generation = self._store.writer.generation
+
+    def read(self, after: int) -> Iterator[tuple[int, Row]]:
+        """See `Journal`."""
+        pruned = self._store.query("SELECT upto FROM pruned WHERE router = ?", self._router)
+        if pruned and pruned[0][0] > after:
+            raise StoreError(
+                f"rows up to {pruned[0][0]} of {self._router!r} were pruned, and no snapshot that covers them is whole"
+            )
+        while rows := self._store.query(
+            f"SELECT position, {_COLUMNS} FROM log WHERE router = ? AND position > ? ORDER BY position LIMIT 10000",
+            self._router,
+            after,
+        ):
+            for row in rows:
+                yield row[0], Row(*row[1:])
+            after = rows[-1][0]
+
+    def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
+        """See `Journal`."""
+        rows = self._store.query(
+            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND sequence = ? AND kind IN ('d', 'o') AND replica = ? AND position < ? "
+            "ORDER BY position",
+            self._router, sequence, replica, 2**62 if before is None else before,
+        )  # fmt: skip
+        return [Row(*row) for row in rows] if rows and rows[0][0] == DECISION else []
+
+    def recent(self, decisions: int, *, upto: int) -> list[Row]:
+        """See `Journal`."""
+        found = self._store.query(
+            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND kind = '{DECISION}' AND position <= ? ORDER BY position DESC LIMIT ?",
+            self._router, upto, decisions,
+        )  # fmt: skip
+        rows = [Row(*row) for row in reversed(found)]
+        first = min((row.sequence for row in rows), default=0)
+        outcomes = self._store.query(
+            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND kind = '{OUTCOME}' AND sequence >= ? AND position <= ? "
+            "ORDER BY position",
+            self._router, first, upto,
+        )  # fmt: skip
+        return rows + [Row(*row) for row in outcomes]
+
+    def save_snapshot(self, position: int, body: bytes) -> None:
+        """See `Journal`."""
+        packed = zlib.compress(body, 1)
+        writer = self._store.writer
+        values = (self._router, position, packed, hashlib.sha256(packed).hexdigest())
+        writer.append(("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", values), self._generation)
+        text = (
+            "DELETE FROM snapshots WHERE router = ?1 AND position NOT IN "
+            "(SELECT position FROM snapshots WHERE router = ?1 ORDER BY position DESC LIMIT ?2)"
+        )
+        writer.append((text, (self._router, KEPT_SNAPSHOTS)), self._generation)
+
+    def snapshots(self) -> Iterator[tuple[int, bytes]]:
+        """See `Journal`."""
+        rows = self._store.query(
+            "SELECT position, body, digest FROM snapshots WHERE router = ? ORDER BY position DESC", self._router
+        )
+        for position, packed, digest in rows:
+            if hashlib.sha256(packed).hexdigest() == digest:
+                yield position, zlib.decompress(packed)
+
+    def prune(self, *, older_than: float) -> int:
+        """Delete rows older than a time (seconds since 1970) that a snapshot covers; the number deleted."""
+        covered = min((position for position, _ in self.snapshots()), default=0)
+        (last, count) = self._store.query(
+            "SELECT coalesce(max(position), 0), count(*) FROM log WHERE router = ? AND at < ? AND position <= ?",
+            self._router, older_than, covered,
+        )[0]  # fmt: skip
+        if count:
+            self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, last)
+            self._store.execute("DELETE FROM log WHERE router = ? AND position <= ?", self._router, last)
+        return int(count)
+
+
+def _own(path: Path) -> int:
+    """A lock that says that this process owns the file; given back by the system when the process ends, however it ends."""
+    try:
+        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise StoreError(f"cannot open {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise StoreError(f"{path} is in use by another process: let that one serve, or give this one a file of its own") from None
+    return handle

@@ -1,0 +1,290 @@
+import os
+import random
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thrifty.router import Router
+from thrifty.store import Row, StoreError
+from thrifty.store.sqlite import SqliteStore
+from thrifty.store.writer import Writer
+
+ARMS: dict[str, float | None] = {"a": 0.3, "b": 0.2, "c": 0.1}
+
+
+def open_router(path: Path, **settings: Any) -> Router:
+    return Router(ARMS, 0.1, store=f"sqlite:///{path}", **{"policy": "cs-ts", "propensity_draws": 0, **settings})
+
+
+def disturb(router: Router, rounds: int, seed: int) -> list[tuple[str, str]]:
+    """Decisions, late outcomes, corrections, changes of every kind."""
+    rng = random.Random(seed)
+    chosen, ids = [], []
+    for n in range(rounds):
+        eligible = rng.choice([None, None, ["a", "b"], {"a": 0.01, "c": None}])
+        decision = router.decide(rng.choice(["DE/x", "DE/y", "FR", ""]), eligible=eligible, request_id=f"{seed}-{n}")
+        chosen.append((decision.id, decision.arm))
+        ids.append(decision.id)
+        for _ in range(rng.choice([0, 1, 2])):
+            status = rng.choice(["success", "success", "failure", "void"])
+            router.record(rng.choice(ids), status=status, cost=rng.choice([None, 0.05]))
+        if n == rounds // 3:
+            router.change("add", f"new{seed}", price=0.05)
+        if n == rounds // 2:
+            router.change("price", "a", price=0.25)
+    return chosen
+
+
+def everything(router: Router) -> Any:
+    facts = {name: router.statistics(name) for name in router.segments()}
+    return facts, router.pending, router.counts, router.groups, router.version, router.roster.newcomers
+
+
+def close_without_snapshot(router: Router) -> None:
+    router._owned_store.close()
+
+
+@pytest.mark.parametrize("policy", ["cs-ts", "cs-etc:tau=20"])
+@pytest.mark.parametrize("snapshot", [True, False])
+def test_a_restored_router_continues_bit_for_bit(tmp_path: Path, policy: str, snapshot: bool) -> None:
+    straight = open_router(tmp_path / "one.db", policy=policy)
+    disturb(straight, 120, 1)
+    with_break = open_router(tmp_path / "two.db", policy=policy)
+    disturb(with_break, 120, 1)
+    (with_break.close if snapshot else lambda: close_without_snapshot(with_break))()
+    arms: Any = {**ARMS, "a": 0.25, "new1": 0.05}
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy=policy, propensity_draws=0)
+    assert everything(again) == everything(straight)
+    assert disturb(again, 120, 2) == disturb(straight, 120, 2)
+    assert everything(again) == everything(straight)
+    straight.close()
+    again.close()
+
+
+def test_a_retry_after_a_restart_gets_the_same_decision(tmp_path: Path) -> None:
+    router = open_router(tmp_path / "r.db")
+    first = router.decide("x", request_id="q")
+    close_without_snapshot(router)
+    again = open_router(tmp_path / "r.db")
+    second = again.decide("x", request_id="q")
+    assert (second.id, second.arm, second.repeated) == (first.id, first.arm, True)
+    again.close()
+
+
+def test_an_outcome_for_a_decision_that_left_memory_is_found_in_the_log(tmp_path: Path) -> None:
+    router = open_router(tmp_path / "r.db", remember=10)
+    ids = [router.decide().id for _ in range(50)]
+    assert router.record(ids[0], status="success") == "recorded"  # corrects the default it was given when it left
+    assert router.record(ids[0], status="success") == "duplicate"
+    assert router.record(ids[0], status="failure") == "corrected"
+    before = everything(router)
+    close_without_snapshot(router)
+    again = open_router(tmp_path / "r.db", remember=10)
+    assert everything(again) == before
+    again.close()
+
+
+def test_a_router_that_forgets_early_is_restored_bit_for_bit(tmp_path: Path) -> None:
+    straight, with_break = (open_router(tmp_path / name, remember=7) for name in ("one.db", "two.db"))
+    for router in (straight, with_break):
+        disturb(router, 40, 5)
+    close_without_snapshot(with_break)
+    arms: Any = {**ARMS, "a": 0.25, "new5": 0.05}
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy="cs-ts", propensity_draws=0, remember=7)
+    assert everything(again) == everything(straight)
+    assert disturb(again, 40, 6) == disturb(straight, 40, 6)
+    straight.close()
+    again.close()
+
+
+def test_a_corrupted_snapshot_is_rebuilt_from_the_log(tmp_path: Path) -> None:
+    router = open_router(tmp_path / "r.db")
+    disturb(router, 60, 3)
+    before = everything(router)
+    router.close()
+    with sqlite3.connect(tmp_path / "r.db") as connection:
+        assert connection.execute("UPDATE snapshots SET body = zeroblob(100)").rowcount == 1
+    connection.close()
+    arms: Any = {**ARMS, "a": 0.25, "new3": 0.05}
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", propensity_draws=0)
+    assert everything(again) == before
+    again.close()
+
+
+def test_a_second_process_is_refused_clearly(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "r.db")
+    with pytest.raises(StoreError, match="in use by another process"):
+        SqliteStore(tmp_path / "r.db")
+    store.close()
+    SqliteStore(tmp_path / "r.db").close()
+
+
+def test_a_locked_database_is_an_error_and_nothing_is_counted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "r.db", busy_s=0.1)
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", propensity_draws=0)
+    decision = router.decide()
+    intruder = sqlite3.connect(tmp_path / "r.db", isolation_level=None)
+    intruder.execute("BEGIN IMMEDIATE")
+    for _ in range(3):
+        with pytest.raises(StoreError, match="database is locked"):
+            router.record(decision.id, reward=1)
+        with pytest.raises(StoreError, match="database is locked"):
+            router.decide()
+    assert [row[:2] for row in router.statistics().values()].count((1, 0)) == 1
+    intruder.execute("ROLLBACK")
+    intruder.close()
+    assert router.record(decision.id, reward=1) == "recorded"
+    assert sum(row[0] for row in router.statistics().values()) == 1
+    router.close()
+    store.close()
+
+
+def test_a_full_disk_is_an_error_and_nothing_is_counted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "r.db")
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", propensity_draws=0)
+    done = [router.decide().id for _ in range(20)]
+    (pages,) = store._writing.execute("PRAGMA page_count").fetchone()
+    store._writing.execute(f"PRAGMA max_page_count = {pages}")  # SQLite answers SQLITE_FULL, as for a disk without room
+    failed = 0
+    for n in range(2000):
+        try:
+            done.append(router.decide("s" * 150 + str(n % 3)).id)
+        except StoreError as error:
+            failed += "full" in str(error)
+            if failed == 3:
+                break
+    assert failed == 3
+    assert sum(row[0] for row in router.statistics().values()) == len(done)
+    store._writing.execute("PRAGMA max_page_count = 1000000")
+    done.append(router.decide().id)
+    assert [router.record(each, status="success") for each in done] == ["recorded"] * len(done)
+    router.close()
+    store.close()
+
+
+def test_a_file_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot open"):
+        SqliteStore(tmp_path / "nowhere" / "r.db")
+    (tmp_path / "text.db").write_text("this is not a database, it is a text that goes on for a while\n" * 100)
+    with pytest.raises(StoreError, match="file is not a database"):
+        SqliteStore(tmp_path / "text.db")
+
+
+def test_a_read_only_file_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteStore(tmp_path / "r.db").close()
+    connect = sqlite3.connect
+    monkeypatch.setattr(  # root may write any file, so the connection is opened read-only instead
+        "thrifty.store.sqlite.sqlite3.connect", lambda path, **kw: connect(f"file:{path}?mode=ro", uri=True, **kw)
+    )
+    store = SqliteStore(tmp_path / "r.db")
+    with pytest.raises(StoreError, match="readonly database"):
+        Router(ARMS, 0.1, store=store, policy="cs-ts")
+    store.close()
+
+
+def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "r.db").close()
+    connection = sqlite3.connect(tmp_path / "r.db")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="written by a newer thrifty"):
+        SqliteStore(tmp_path / "r.db")
+
+
+def test_a_clock_that_jumps_back_counts_nothing_wrong(tmp_path: Path) -> None:
+    now = [1e9]
+    router = Router(ARMS, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", clock=lambda: now[0], deadline_s=100)
+    ids = [router.decide().id for _ in range(5)]
+    now[0] -= 1e6
+    ids += [router.decide().id for _ in range(5)]
+    router.record(ids[0], reward=1)
+    close_without_snapshot(router)
+    now[0] -= 1e6
+    again = Router(ARMS, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", clock=lambda: now[0], deadline_s=100)
+    assert again.pending == 9
+    assert [again.record(each, reward=1) for each in ids[1:]] == ["recorded"] * 9
+    again.close()
+
+
+def test_pruned_rows_are_covered_by_a_snapshot_or_nothing_starts(tmp_path: Path) -> None:
+    router = open_router(tmp_path / "r.db", remember=5)
+    disturb(router, 60, 4)
+    before = everything(router)
+    router.close()
+    store = SqliteStore(tmp_path / "r.db")
+    assert store.journal("router").prune(older_than=2e9) > 60
+    store.close()
+    arms: Any = {**ARMS, "a": 0.25, "new4": 0.05}
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", propensity_draws=0, remember=5)
+    assert everything(again)[0] == before[0]
+    again.close()
+    with sqlite3.connect(tmp_path / "r.db") as connection:
+        connection.execute("DELETE FROM snapshots")
+    connection.close()
+    with pytest.raises(StoreError, match="were pruned"):
+        open_router(tmp_path / "r.db")
+
+
+def test_rows_become_durable_in_order_and_many_share_a_commit() -> None:
+    batches: list[list[Any]] = []
+    slow = threading.Event()
+
+    def commit(batch: list[tuple[int, Any]]) -> None:
+        slow.wait(0.05)
+        batches.append(batch)
+
+    writer = Writer(commit, durable=0)
+    positions = [writer.append(n, 0) for n in range(100)]
+    writer.wait(positions[-1])
+    assert [item for batch in batches for _, item in batch] == list(range(100))
+    assert len(batches) < 10
+    writer.close()
+
+
+def test_rows_behind_a_failed_commit_are_lost_with_it_and_late_callers_are_told() -> None:
+    def commit(_batch: list[tuple[int, Any]]) -> None:
+        raise StoreError("no room")
+
+    writer = Writer(commit, durable=0)
+    position = writer.append("a", 0)
+    with pytest.raises(StoreError, match="no room"):
+        writer.wait(position)
+    with pytest.raises(StoreError, match="no room"):
+        writer.append("b", 0)
+    second = writer.append("c", 1)  # from somebody who noticed
+    assert second > position
+    for _ in range(2):  # whoever asks again, and late, gets the same answer
+        with pytest.raises(StoreError, match="no room"):
+            writer.wait(position)
+    writer.close()
+
+
+def test_values_are_data_and_never_statements(tmp_path: Path) -> None:
+    nasty = "x'); DROP TABLE log; --"
+    router = Router({nasty: 0.1, 'b"; --': 0.2}, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts")
+    decision = router.decide(nasty, request_id=nasty)
+    router.record(decision.id, reward=1)
+    before = everything(router)
+    close_without_snapshot(router)
+    again = Router({nasty: 0.1, 'b"; --': 0.2}, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts")
+    assert everything(again) == before
+    again.close()
+
+
+def test_the_log_says_what_happened(tmp_path: Path) -> None:
+    router = open_router(tmp_path / "r.db")
+    decision = router.decide("x", eligible=["a", "b"], request_id="q")
+    router.record(decision.id, reward=0.5, cost=0.15)
+    store = router._owned_store
+    rows = [row for _, row in store.journal("router").read(0)]
+    assert [row.kind for row in rows] == ["c", "d", "o"]
+    assert rows[1] == Row(
+        "d", 0, 1, rows[1].at, "x", "q", decision.arm, decision.propensity, ARMS[decision.arm], "explore",
+        '{"eligible": [["a", 0.3], ["b", 0.2]]}',
+    )  # fmt: skip
+    assert rows[2][6:10] == (decision.arm, 0.5, 0.15, "recorded")
+    router.close()
+    assert os.path.exists(tmp_path / "r.db")
