@@ -142,9 +142,12 @@ def test_ctrl_c_stops_and_says_what_was_completed() -> None:
     ]
     main(["compare", *SMALL, "--policies", "cheapest,uniform"])  # the kernels are compiled before the clock starts
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4.0)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    try:
+        time.sleep(4.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert out == ""
     assert "stopped; whole runs completed: cheapest" in err

@@ -47,12 +47,13 @@ class Memory(NamedTuple):
     round_robin: NDArray[np.int64]
     stale: NDArray[np.bool_]  # arms whose draws are older than their statistics
     turn: NDArray[np.int64]  # the arm whose draws were last renewed in turn
-    rewards: NDArray[np.float64]  # (M, K) draws of mean rewards
-    costs: NDArray[np.float64]  # (M, K) draws of mean costs, divided by their range; (1, K) where they are known
+    # Tables are laid out row by row in arrays of one dimension, which a router hands over fastest.
+    rewards: NDArray[np.float64]  # (M * K,) draws of mean rewards
+    costs: NDArray[np.float64]  # (M * K,) draws of mean costs, divided by their range; (K,) where they are known
     floors: NDArray[np.float64]  # (M,)
     counts: NDArray[np.int64]  # (K,) in how many draws the arm is optimal
-    reward_sums: NDArray[np.float64]  # (K, K) sums of draws of arm a over the draws in which arm i is optimal
-    cost_sums: NDArray[np.float64]  # (K, K) the same of costs; (0, 0) where they are known
+    reward_sums: NDArray[np.float64]  # (K * K,) sums of draws of arm a over the draws in which arm i is optimal
+    cost_sums: NDArray[np.float64]  # (K * K,) the same of costs; (0,) where they are known
     regret: NDArray[np.float64]  # (K,) r
     information: NDArray[np.float64]  # (K,) v
 
@@ -62,7 +63,7 @@ def init(terms):
     n_arms, n_draws = terms.costs.size, int(terms.parameters.draws)
     spread = terms.costs.max() - terms.costs.min()
     memory = _remember(n_arms, n_draws, 1, 0)
-    memory.costs[0] = terms.costs / (spread if spread > 0.0 else 1.0)
+    memory.costs[:] = terms.costs / (spread if spread > 0.0 else 1.0)
     return memory
 
 
@@ -78,12 +79,12 @@ def _remember(n_arms, n_draws, cost_rows, cost_sums):
         start_exploration(),
         np.ones(n_arms, np.bool_),
         np.zeros(1, np.int64),
-        np.zeros((n_draws, n_arms)),
-        np.zeros((cost_rows, n_arms)),
+        np.zeros(n_draws * n_arms),
+        np.zeros(cost_rows * n_arms),
         np.zeros(n_draws),
         np.zeros(n_arms, np.int64),
-        np.zeros((n_arms, n_arms)),
-        np.zeros((cost_sums, cost_sums)),
+        np.zeros(n_arms * n_arms),
+        np.zeros(cost_sums * cost_sums),
         np.zeros(n_arms),
         np.zeros(n_arms),
     )
@@ -116,23 +117,25 @@ def renew_draws(terms, stats, memory, stream):
     for arm in range(stats.size):
         if memory.stale[arm]:
             memory.stale[arm] = False
-            for draw in range(memory.rewards.shape[0]):
+            for cell in range(arm, memory.rewards.size, stats.size):
                 won = stats[arm].reward_sum
-                memory.rewards[draw, arm] = beta(stream, 1.0 + won, 1.0 + max(stats[arm].seen - won, 0.0))
+                memory.rewards[cell] = beta(stream, 1.0 + won, 1.0 + max(stats[arm].seen - won, 0.0))
             if memory.cost_sums.size > 0:
-                for draw in range(memory.costs.shape[0]):
-                    memory.costs[draw, arm] = draw_cost(terms, stats, arm, stream) / terms.parameters.cost_scale
+                for cell in range(arm, memory.costs.size, stats.size):
+                    memory.costs[cell] = draw_cost(terms, stats, arm, stream) / terms.parameters.cost_scale
 
 
 @kernel
 def tally_optima(terms, memory):
     """For every draw: the floor, which arm is optimal, and the sums that belong to that arm."""
-    n_draws, n_arms = memory.rewards.shape
+    n_draws, n_arms = memory.floors.size, memory.regret.size
     memory.counts[:] = 0
     memory.reward_sums[:] = 0.0
     memory.cost_sums[:] = 0.0
     for draw in range(n_draws):
-        rewards, costs = memory.rewards[draw], memory.costs[draw % memory.costs.shape[0]]
+        row = draw * n_arms
+        rewards = memory.rewards[row : row + n_arms]
+        costs = memory.costs[row : row + n_arms] if memory.cost_sums.size > 0 else memory.costs
         top = rewards[0]
         for arm in range(1, n_arms):
             top = max(top, rewards[arm])
@@ -144,28 +147,28 @@ def tally_optima(terms, memory):
                 optimal = arm
         memory.counts[optimal] += 1
         for arm in range(n_arms):
-            memory.reward_sums[optimal, arm] += rewards[arm]
+            memory.reward_sums[optimal * n_arms + arm] += rewards[arm]
         if memory.cost_sums.size > 0:
             for arm in range(n_arms):
-                memory.cost_sums[optimal, arm] += costs[arm]
+                memory.cost_sums[optimal * n_arms + arm] += costs[arm]
 
 
 @kernel
 def weigh_arms(terms, memory):
     """R and v of every arm, from the draws."""
-    n_draws, n_arms = memory.rewards.shape
+    n_draws, n_arms = memory.floors.size, memory.regret.size
     price = terms.parameters.exchange * terms.parameters.leniency
     memory.regret[:] = 0.0
     for draw in range(n_draws):
         for arm in range(n_arms):
-            memory.regret[arm] += price * max(memory.floors[draw] - memory.rewards[draw, arm], 0.0)
+            memory.regret[arm] += price * max(memory.floors[draw] - memory.rewards[draw * n_arms + arm], 0.0)
     if memory.cost_sums.size > 0:
         _add_drawn_cost_gaps(terms, memory)
     else:
         for optimal in range(n_arms):
             if memory.counts[optimal] > 0:
                 for arm in range(n_arms):
-                    gap = memory.costs[0, arm] - memory.costs[0, optimal]
+                    gap = memory.costs[arm] - memory.costs[optimal]
                     memory.regret[arm] += memory.counts[optimal] * max(gap, 0.0)
     for arm in range(n_arms):
         memory.regret[arm] /= n_draws
@@ -176,15 +179,15 @@ def weigh_arms(terms, memory):
 
 @kernel
 def _add_drawn_cost_gaps(terms, memory):
-    n_draws, n_arms = memory.rewards.shape
+    n_draws, n_arms = memory.floors.size, memory.regret.size
     for draw in range(n_draws):
-        floor, costs = memory.floors[draw], memory.costs[draw]
+        row = draw * n_arms
         lowest = np.inf
+        for cell in range(row, row + n_arms):
+            if memory.rewards[cell] >= memory.floors[draw]:
+                lowest = min(lowest, memory.costs[cell])
         for arm in range(n_arms):
-            if memory.rewards[draw, arm] >= floor:
-                lowest = min(lowest, costs[arm])
-        for arm in range(n_arms):
-            memory.regret[arm] += max(costs[arm] - lowest, 0.0)
+            memory.regret[arm] += max(memory.costs[row + arm] - lowest, 0.0)
 
 
 @kernel
@@ -192,12 +195,12 @@ def _spread(counts, sums, arm, n_draws):
     """Variance, over which arm is optimal, of the conditional mean of `arm`."""
     mean = 0.0
     for optimal in range(counts.size):
-        mean += sums[optimal, arm]
+        mean += sums[optimal * counts.size + arm]
     mean /= n_draws
     variance = 0.0
     for optimal in range(counts.size):
         if counts[optimal] > 0:
-            shift = sums[optimal, arm] / counts[optimal] - mean
+            shift = sums[optimal * counts.size + arm] / counts[optimal] - mean
             variance += counts[optimal] * shift * shift
     return variance / n_draws
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from thrifty.intervals import clipped_above, clipped_below, radius
+from thrifty.intervals import radius
 from thrifty.router.kernels import BEST, FLOOR, GREEDY
 from thrifty.router.roster import Roster
 from thrifty.router.settings import Settings
@@ -96,8 +96,8 @@ def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, g
             ArmExplanation(
                 arm=roster.names[number], status=roster.status[number], newcomer=number in roster.newcomers,
                 decisions=sent, outcomes=seen, pending=sent - seen, reward_sum=reward_sum, mean=mean,
-                low=clipped_below(mean, width) if mean is not None else 0.0,
-                high=clipped_above(mean, width) if mean is not None else 1.0,
+                low=max(mean - width, 0.0) if mean is not None else 0.0,
+                high=min(mean + width, 1.0) if mean is not None else 1.0,
                 cost=price if price is not None else cost_sum / seen if seen else None, spent=cost_sum,
                 feasible=mean is not None and mean >= floor and roster.status[number] == "active",
             )
