@@ -51,9 +51,11 @@ class Memory(NamedTuple):
     rewards: NDArray[np.float64]  # (M * K,) draws of mean rewards
     costs: NDArray[np.float64]  # (M * K,) draws of mean costs, divided by their range; (K,) where they are known
     floors: NDArray[np.float64]  # (M,)
-    counts: NDArray[np.int64]  # (K,) in how many draws the arm is optimal
-    reward_sums: NDArray[np.float64]  # (K * K,) sums of draws of arm a over the draws in which arm i is optimal
-    cost_sums: NDArray[np.float64]  # (K * K,) the same of costs; (0,) where they are known
+    slot_of: NDArray[np.int64]  # (K,) where the sums of an arm that is optimal in some draw are kept, or -1
+    optimum: NDArray[np.int64]  # (M + 1,) slot -> arm; the last entry is the number of slots in use
+    counts: NDArray[np.int64]  # (M,) in how many draws the arm of a slot is optimal
+    reward_sums: NDArray[np.float64]  # (M * K,) sums of the draws of every arm over those draws, a row per slot
+    cost_sums: NDArray[np.float64]  # (M * K,) the same of costs; (0,) where they are known
     regret: NDArray[np.float64]  # (K,) r
     information: NDArray[np.float64]  # (K,) v
 
@@ -62,7 +64,7 @@ class Memory(NamedTuple):
 def init(terms):
     n_arms, n_draws = terms.costs.size, int(terms.parameters.draws)
     spread = terms.costs.max() - terms.costs.min()
-    memory = _remember(n_arms, n_draws, 1, 0)
+    memory = _remember(n_arms, n_draws, n_arms, 0)
     memory.costs[:] = terms.costs / (spread if spread > 0.0 else 1.0)
     return memory
 
@@ -70,21 +72,23 @@ def init(terms):
 @builder
 def init_unknown_costs(terms):
     n_arms, n_draws = terms.costs.size, int(terms.parameters.draws)
-    return _remember(n_arms, n_draws, n_draws, n_arms)
+    return _remember(n_arms, n_draws, n_draws * n_arms, n_draws * n_arms)
 
 
 @builder
-def _remember(n_arms, n_draws, cost_rows, cost_sums):
+def _remember(n_arms, n_draws, n_costs, n_cost_sums):
     return Memory(
         start_exploration(),
         np.ones(n_arms, np.bool_),
         np.zeros(1, np.int64),
         np.zeros(n_draws * n_arms),
-        np.zeros(cost_rows * n_arms),
+        np.zeros(n_costs),
         np.zeros(n_draws),
-        np.zeros(n_arms, np.int64),
-        np.zeros(n_arms * n_arms),
-        np.zeros(cost_sums * cost_sums),
+        np.full(n_arms, -1),
+        np.zeros(n_draws + 1, np.int64),
+        np.zeros(n_draws, np.int64),
+        np.zeros(n_draws * n_arms),
+        np.zeros(n_cost_sums),
         np.zeros(n_arms),
         np.zeros(n_arms),
     )
@@ -129,9 +133,9 @@ def renew_draws(terms, stats, memory, stream):
 def tally_optima(terms, memory):
     """For every draw: the floor, which arm is optimal, and the sums that belong to that arm."""
     n_draws, n_arms = memory.floors.size, memory.regret.size
-    memory.counts[:] = 0
-    memory.reward_sums[:] = 0.0
-    memory.cost_sums[:] = 0.0
+    for slot in range(memory.optimum[n_draws]):
+        memory.slot_of[memory.optimum[slot]] = -1
+    memory.optimum[n_draws] = 0
     for draw in range(n_draws):
         row = draw * n_arms
         rewards = memory.rewards[row : row + n_arms]
@@ -145,12 +149,31 @@ def tally_optima(terms, memory):
         for arm in range(n_arms):
             if rewards[arm] >= floor and (optimal < 0 or costs[arm] < costs[optimal]):
                 optimal = arm
-        memory.counts[optimal] += 1
+        slot = _slot(memory, optimal)
+        memory.counts[slot] += 1
         for arm in range(n_arms):
-            memory.reward_sums[optimal * n_arms + arm] += rewards[arm]
+            memory.reward_sums[slot * n_arms + arm] += rewards[arm]
         if memory.cost_sums.size > 0:
             for arm in range(n_arms):
-                memory.cost_sums[optimal * n_arms + arm] += costs[arm]
+                memory.cost_sums[slot * n_arms + arm] += costs[arm]
+
+
+@kernel
+def _slot(memory, optimal):
+    """The slot of an optimal arm; a new one starts from zero."""
+    slot = memory.slot_of[optimal]
+    if slot < 0:
+        n_draws, n_arms = memory.floors.size, memory.regret.size
+        slot = memory.optimum[n_draws]
+        memory.optimum[n_draws] += 1
+        memory.slot_of[optimal] = slot
+        memory.optimum[slot] = optimal
+        memory.counts[slot] = 0
+        for cell in range(slot * n_arms, (slot + 1) * n_arms):
+            memory.reward_sums[cell] = 0.0
+            if memory.cost_sums.size > 0:
+                memory.cost_sums[cell] = 0.0
+    return slot
 
 
 @kernel
@@ -165,16 +188,15 @@ def weigh_arms(terms, memory):
     if memory.cost_sums.size > 0:
         _add_drawn_cost_gaps(terms, memory)
     else:
-        for optimal in range(n_arms):
-            if memory.counts[optimal] > 0:
-                for arm in range(n_arms):
-                    gap = memory.costs[arm] - memory.costs[optimal]
-                    memory.regret[arm] += memory.counts[optimal] * max(gap, 0.0)
+        for slot in range(memory.optimum[n_draws]):
+            for arm in range(n_arms):
+                gap = memory.costs[arm] - memory.costs[memory.optimum[slot]]
+                memory.regret[arm] += memory.counts[slot] * max(gap, 0.0)
     for arm in range(n_arms):
         memory.regret[arm] /= n_draws
-        memory.information[arm] = _spread(memory.counts, memory.reward_sums, arm, n_draws)
+        memory.information[arm] = _spread(memory, memory.reward_sums, arm)
         if memory.cost_sums.size > 0:
-            memory.information[arm] += _spread(memory.counts, memory.cost_sums, arm, n_draws)
+            memory.information[arm] += _spread(memory, memory.cost_sums, arm)
 
 
 @kernel
@@ -191,17 +213,17 @@ def _add_drawn_cost_gaps(terms, memory):
 
 
 @kernel
-def _spread(counts, sums, arm, n_draws):
+def _spread(memory, sums, arm):
     """Variance, over which arm is optimal, of the conditional mean of `arm`."""
+    n_draws, n_arms = memory.floors.size, memory.regret.size
     mean = 0.0
-    for optimal in range(counts.size):
-        mean += sums[optimal * counts.size + arm]
+    for slot in range(memory.optimum[n_draws]):
+        mean += sums[slot * n_arms + arm]
     mean /= n_draws
     variance = 0.0
-    for optimal in range(counts.size):
-        if counts[optimal] > 0:
-            shift = sums[optimal * counts.size + arm] / counts[optimal] - mean
-            variance += counts[optimal] * shift * shift
+    for slot in range(memory.optimum[n_draws]):
+        shift = sums[slot * n_arms + arm] / memory.counts[slot] - mean
+        variance += memory.counts[slot] * shift * shift
     return variance / n_draws
 
 
