@@ -18,6 +18,9 @@ _WHY = (
 )
 
 
+_OFFSETS = (4, -12, 18, -26)  # of a label from its point, by how many points before it stand close by
+
+
 def as_markdown(board: Board, *, command: str, picture: str | None) -> str:
     """The whole page."""
     leader = board.ranking()[0][0]
@@ -43,10 +46,13 @@ def draw(board: Board, path: Path) -> None:
     with plt.rc_context(pictures.LOOK):
         figure, ax = plt.subplots(figsize=(6.0, 4.2), layout="constrained")
         known = ~np.isnan(board.total).any(axis=1)
+        placed: list[tuple[float, float]] = []
         for number, name in enumerate(board.policies):
             quality, cost = (float(np.exp(np.log1p(values[known, number]).mean())) for values in (board.quality, board.cost))
             ax.plot(quality, cost, "o", color=pictures.COLOURS[number % len(pictures.COLOURS)], markersize=6)
-            ax.annotate(name, (quality, cost), textcoords="offset points", xytext=(6, 4), fontsize=8)
+            near = sum(np.log(quality / other) ** 2 + np.log(cost / price) ** 2 < 0.15 for other, price in placed)
+            placed.append((quality, cost))
+            ax.annotate(name, (quality, cost), textcoords="offset points", xytext=(6, _OFFSETS[near % len(_OFFSETS)]), fontsize=8)
         ax.set(xscale="log", yscale="log", xlabel="quality regret + 1, geometric mean", ylabel="cost regret + 1, geometric mean")
         ax.margins(0.2)
         ax.set_title(f"Lower left is better ({int(known.sum())} instances with known costs)", fontsize=9)
