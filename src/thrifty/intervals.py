@@ -77,10 +77,11 @@ def _union_level(terms):
 
 @kernel
 def _around(seen, reward_sum, side, level):
-    if seen == 0:
-        return 0.5 + 0.5 * side
-    bound = reward_sum / seen + side * radius(level, seen)
-    return min(max(bound, 0.0), 1.0)
+    n = max(seen, 1)  # before the first outcome the radius is more than 1, and clipping says 0 and 1
+    bound = reward_sum / n + side * radius(level, n)
+    if side > 0.0:  # known when compiled; an upper bound needs no clipping at 0, nor a lower one at 1
+        return bound if bound < 1.0 else 1.0
+    return bound if bound > 0.0 else 0.0
 
 
 @rare
