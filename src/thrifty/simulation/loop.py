@@ -7,7 +7,7 @@ from thrifty.environments.sampling import draw_cost, draw_reward
 from thrifty.policies.contract import RuleTerms, start
 from thrifty.statistics import Outcome, no_statistics, record_cost, record_reward
 
-# Between two looks at the stop flag: long enough to cost nothing, short enough to answer Ctrl-C within milliseconds.
+# Pulls times arms between two looks at the stop flag: too many to cost anything, too few to keep Ctrl-C waiting for a second.
 _SLICE = 100_000
 
 
@@ -51,7 +51,7 @@ def replicate(
             while first < checkpoints[checkpoint]:
                 if stop[0]:
                     return run
-                last = min(first + _SLICE, checkpoints[checkpoint])
+                last = min(first + max(_SLICE // known_costs.size, 100), checkpoints[checkpoint])
                 play_rounds(
                     choose, observe, terms, stats, memory, rewards, costs, world_streams[run], own_streams[run],
                     first, last, None if traces is None else traces[run],
