@@ -2,7 +2,8 @@
 
 `side` is +1.0 for the upper bound and -1.0 for the lower one. All clip to [0, 1], and say 1 and 0 before the first outcome.
 `paper`, `hoeffding`
-and `kl` hold for all arms and all T rounds at once when the horizon is T; `mixture` needs no horizon.
+and `kl` hold for all arms and all T rounds at once when the horizon is T. Where the horizon is unknown, T is at least the number of
+decisions so far, and their chances of failing after round t sum to at most 1 / t for `hoeffding` and `kl`. `mixture` needs no horizon.
 
 References
 ----------
@@ -38,7 +39,7 @@ def hoeffding(terms, seen, reward_sum, side):
 @kernel
 def kl(terms, seen, reward_sum, side):
     """The q on that side where n times the divergence of q from the mean is ln(2 K T^2) [Garivier2011]; within `hoeffding`."""
-    if seen == 0:
+    if seen <= 0.0:
         return 0.5 + 0.5 * side
     return _solve_kl(reward_sum / seen, _union_level(terms) / seen, side)
 
@@ -50,9 +51,9 @@ def mixture(terms, seen, reward_sum, side):
     After [Robbins1970] and [Howard2021]: with a uniform mixture over p, the set holds the mean for all n at once, and the
     sets of all K arms do together, with probability 1 - delta.
     """
-    if seen == 0:
+    if seen <= 0.0:
         return 0.5 + 0.5 * side
-    return _solve_mixture(seen, min(max(reward_sum, 0.0), float(seen)), math.log(terms.costs.size / 0.05), side)
+    return _solve_mixture(seen, min(max(reward_sum, 0.0), seen), math.log(terms.costs.size / 0.05), side)
 
 
 INTERVALS = {"paper": paper, "hoeffding": hoeffding, "kl": kl, "mixture": mixture}
@@ -77,7 +78,7 @@ def _union_level(terms):
 
 @kernel
 def _around(seen, reward_sum, side, level):
-    n = max(seen, 1)  # before the first outcome the radius is more than 1, and clipping says 0 and 1
+    n = max(seen, 1.0)  # before the first outcome the radius is more than 1, and clipping says 0 and 1
     bound = reward_sum / n + side * radius(level, n)
     if side > 0.0:  # known when compiled; an upper bound needs no clipping at 0, nor a lower one at 1
         return bound if bound < 1.0 else 1.0

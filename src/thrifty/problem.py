@@ -125,7 +125,7 @@ class Terms:
     n_arms : the number of arms, K
     costs : (K,) what every arm costs, or None where costs are unknown and come back with each outcome
     alpha : the subsidy factor in [0, 1]
-    horizon : the number of decisions to come, T >= K
+    horizon : the number of decisions to come, T >= K; None where nobody knows it
 
     >>> Terms(n_arms=2, costs=np.array([1.0, 0.0]), alpha=0.1, horizon=100).horizon
     100
@@ -135,7 +135,7 @@ class Terms:
     n_arms: int
     costs: Floats | None
     alpha: float
-    horizon: int
+    horizon: int | None
 
     def __post_init__(self) -> None:
         if self.n_arms < 1:
@@ -145,6 +145,8 @@ class Terms:
             if self.costs.size != self.n_arms:
                 raise ValueError(f"costs must name one price per arm, got {self.costs.size} costs for {self.n_arms} arms")
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))
+        if self.horizon is None:
+            return
         object.__setattr__(self, "horizon", checked_count("horizon", self.horizon))
         if self.horizon < self.n_arms:
             raise ValueError(

@@ -1,5 +1,6 @@
 """Sufficient statistics: what has come back from every arm, as sums that merge by addition."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +9,9 @@ from thrifty.compiled import builder, kernel, record
 
 ArmStatistics = record(
     [
-        ("sent", np.int64),  # decisions
-        ("seen", np.int64),  # outcomes; sent - seen are still pending
+        ("sent", np.int64),  # decisions, for ever
+        ("pending", np.int64),  # decisions whose outcome may still come
+        ("seen", np.float64),  # outcomes that count: a whole number unless statistics forget or borrow
         ("reward_sum", np.float64),
         ("cost_sum", np.float64),  # kept only where costs are unknown
     ]
@@ -18,11 +20,16 @@ ArmStatistics = record(
 
 
 class Outcome(NamedTuple):
-    """What came back for one decision: the arm, its reward in [0, 1], and what it cost (NaN where costs are known)."""
+    """What came back for one decision: the arm, its reward in [0, 1], and what it cost (NaN where costs are known).
+
+    `propensity` is the probability with which the decision took that arm, where the rule says it; NaN where it does not, and
+    where there was no new outcome but a correction of old ones.
+    """
 
     arm: int
     reward: float
     cost: float
+    propensity: float = math.nan
 
 
 @builder
@@ -32,18 +39,13 @@ def no_statistics(n_arms):
 
 
 @kernel
-def record_reward(stats, outcome):
-    """Fold the reward of one outcome into the statistics."""
-    arm = stats[outcome.arm]
-    arm.seen += 1
-    arm.reward_sum += outcome.reward
-
-
-@kernel
-def record_cost(stats, outcome):
-    """Fold the cost of one outcome into the statistics."""
-    arm = stats[outcome.arm]
-    arm.cost_sum += outcome.cost
+def fold(stats, arm, seen, reward, cost, costs):
+    """Add to the sums of one arm: an outcome has seen = 1, the correction of one seen = 0. `costs` is None where they are known."""
+    known = stats[arm]
+    known.seen += seen
+    known.reward_sum += reward
+    if costs is not None:
+        known.cost_sum += cost
 
 
 @kernel

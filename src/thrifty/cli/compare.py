@@ -77,7 +77,7 @@ def split_policies(text: str) -> list[str]:
     """
     specs: list[str] = []
     for item in text.split(","):
-        if specs and "=" in item and ":" not in item.partition("=")[0]:
+        if specs and "=" in item and not {":", "+"} & set(item.partition("=")[0]):
             specs[-1] += f",{item}"
         else:
             specs.append(item)

@@ -1,7 +1,30 @@
-"""Worlds to simulate in: reward and cost laws, instance families. Nothing that decides may import this."""
+"""Worlds to simulate in: reward and cost laws, change, late feedback, instance families. Nothing that decides may import this."""
 
+from thrifty.environments.changing import Changing, abrupt, drifting, gradual, outage, periodic, repriced
 from thrifty.environments.families import HardFamily
+from thrifty.environments.feedback import Exponential, Feedback, Fixed, HeavyTailed
 from thrifty.environments.laws import Bernoulli, Beta, ClippedGaussian, Deterministic, Law, Resampled, scaled
 from thrifty.environments.world import World
 
-__all__ = ["Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "HardFamily", "Law", "Resampled", "World", "scaled"]
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Changing",
+    "ClippedGaussian",
+    "Deterministic",
+    "Exponential",
+    "Feedback",
+    "Fixed",
+    "HardFamily",
+    "HeavyTailed",
+    "Law",
+    "Resampled",
+    "World",
+    "abrupt",
+    "drifting",
+    "gradual",
+    "outage",
+    "periodic",
+    "repriced",
+    "scaled",
+]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.compiled import kernel, rare, record, stay_apart
+from thrifty.compiled import driver, kernel, rare, record, stay_apart
 from thrifty.environments.laws import Bernoulli, Beta, ClippedGaussian, Law, Resampled
 from thrifty.streams import below, beta, normal, uniform
 
@@ -39,6 +39,12 @@ def tabulate(laws: Sequence[Law]) -> LawTable:
     rows = [(law.kind, *law.shape, law.scale, start, count) for law, start, count in zip(laws, starts, counts, strict=True)]
     values = np.array([value for law in laws for value in law.values], dtype=np.float64)
     return LawTable(np.array(rows, dtype=LawRecord), values)
+
+
+@driver  # not a kernel: it returns an array, and a kernel counts no references
+def laws_of_piece(table, piece, n_arms):
+    """The laws of the arms in one piece of a changing world, whose pieces were tabulated one after another."""
+    return LawTable(table.laws[piece * n_arms : (piece + 1) * n_arms], table.values)
 
 
 @kernel

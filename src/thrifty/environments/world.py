@@ -58,7 +58,12 @@ class World:
         costs = self.costs if self.costs_known else means(self.costs)  # type: ignore[arg-type]
         return Instance(means(self.rewards), np.asarray(costs), self.alpha)
 
-    def terms(self, horizon: int) -> Terms:
+    @property
+    def pieces(self) -> tuple[tuple[int, "World"], ...]:
+        """(first round, world): this world does not change, so there is one."""
+        return ((0, self),)
+
+    def terms(self, horizon: int | None) -> Terms:
         """What a decider is told about this world."""
         costs = self.instance.costs if self.costs_known else None
         return Terms(n_arms=self.instance.n_arms, costs=costs, alpha=self.alpha, horizon=horizon)

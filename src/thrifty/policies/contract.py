@@ -22,13 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, driver, kernel
+from thrifty.forgetting import KEEP_ALL, Forgetting, forgetting
 from thrifty.problem import Terms
+from thrifty.statistics import Outcome
 
 
 class RuleTerms(NamedTuple):
     """What a rule is told beforehand, as its compiled functions see it.
 
-    `costs` (NaN where unknown), `by_cost` (arms from cheapest to dearest, equal costs in index order), `alpha`, `horizon`,
+    `costs` (NaN where unknown), `by_cost` (arms from cheapest to dearest, equal costs in index order), `alpha`, `horizon` (the
+    decisions to reckon with: T, or `next_horizon` of those so far where T is unknown, so that it may grow between two calls),
     the policy's own `parameters` (numbers) and `parts` (compiled functions), both by name.
     """
 
@@ -49,13 +52,43 @@ def start(init, terms):
     return init(RuleTerms(terms.costs, terms.by_cost, terms.alpha, terms.horizon, terms.parameters, ()))
 
 
+@kernel
+def next_horizon(decisions, n_arms):
+    """The horizon to reckon with after `decisions` of them, where nobody knows the true one: an eighth more, and K at least.
+
+    A driver raises `terms.horizon` to this whenever the decisions have reached it, and then calls `refresh`. Steps this small
+    keep every bound and quota within a few per cent of what the decisions so far would give, and there are few of them.
+    """
+    return decisions + max(decisions // 8, n_arms)
+
+
+@kernel
+def refresh(observe, terms, stats, memory, arm):
+    """Let a rule work out anew what it keeps about `arm`: other terms or statistics, and no new outcome."""
+    seen = max(stats[arm].seen, 1.0)
+    observe(terms, stats, memory, Outcome(arm, stats[arm].reward_sum / seen, stats[arm].cost_sum / seen, np.nan))
+
+
+@kernel
+def refresh_all(observe, terms, stats, memory):
+    """`refresh` every arm that has outcomes."""
+    for arm in range(stats.size):
+        if stats[arm].seen > 0.0:
+            refresh(observe, terms, stats, memory, arm)
+
+
 @dataclass(frozen=True)
 class Rule:
-    """The three compiled functions of a rule. `init` and `observe` may be left out by a rule that remembers nothing."""
+    """The compiled functions of a rule. `init` and `observe` may be left out by a rule that remembers nothing.
+
+    `propensity(terms, stats, memory, arm)` is the probability with which the last `choose` took `arm`; only a rule that weighs
+    outcomes by it says so, and then finds it in `outcome.propensity`.
+    """
 
     choose: Callable[..., Any]
     init: Callable[..., Any] = field(default_factory=lambda: remember_nothing)
     observe: Callable[..., Any] = field(default_factory=lambda: ignore_outcome)
+    propensity: Callable[..., Any] = field(default_factory=lambda: unknown_propensity)
 
 
 @builder
@@ -67,6 +100,12 @@ def remember_nothing(terms):
 @kernel
 def ignore_outcome(terms, stats, memory, outcome):
     """The `observe` of a rule that reads the statistics and nothing else."""
+
+
+@kernel
+def unknown_propensity(terms, stats, memory, arm):
+    """The `propensity` of a rule that does not weigh outcomes by it."""
+    return np.nan
 
 
 @dataclass(frozen=True)
@@ -124,6 +163,7 @@ class Policy:
     settle : (terms, numbers) -> numbers, which fills in the defaults that depend on the terms and rejects what does not fit
     told : names of attributes of the truth that a benchmark such as the oracle is told; parameters of the same names
     settings : the values of parameters that differ from the defaults
+    forgetting : how its statistics let go of the past
     sources : the text of the files outside this package that it was read from
 
     """
@@ -136,13 +176,24 @@ class Policy:
     settle: Callable[[Terms, dict[str, Any]], dict[str, Any]] = lambda _terms, numbers: numbers
     told: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    forgetting: Forgetting = KEEP_ALL
     sources: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """The name with the settings that differ from the defaults, as one would type it."""
         shown = ",".join(f"{name}={_shown(value)}" for name, value in self.settings.items())
-        return f"{self.name}:{shown}" if shown else self.name
+        named = f"{self.name}:{shown}" if shown else self.name
+        return f"{named}+{self.forgetting.label}" if self.forgetting.label else named
+
+    def that_forgets(self, way: str | Forgetting) -> "Policy":
+        """The same policy on statistics that let go of the past: "window=500", "discount=0.999" or "restart".
+
+        >>> from thrifty import policy
+        >>> policy("cs-ids").that_forgets("window=500").label
+        'cs-ids+window=500'
+        """
+        return replace(self, forgetting=forgetting(way))
 
     def configured(self, **settings: Any) -> "Policy":
         """The same policy with some parameters set.

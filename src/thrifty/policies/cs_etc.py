@@ -1,7 +1,8 @@
 """CS-ETC: explore every arm tau times, then play the cheapest arm that may still be good enough.
 
 [Sinha2021] Algorithm 2, and Algorithm 3 where costs are unknown. After the exploration an arm is feasible when its upper
-confidence bound reaches (1 - alpha) times the highest lower bound. tau = (T/K)^(2/3), rounded up, gives the regret of Theorem 3.
+confidence bound reaches (1 - alpha) times the highest lower bound. tau = (T/K)^(2/3), rounded up, gives the regret of Theorem 3; without
+a horizon it grows with the decisions.
 Deviations: Algorithm 3 prints a strict inequality, which can leave no arm at alpha = 0; here feasible means >= everywhere.
 Ties in cost go to the higher upper bound, then to the lower index.
 """
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
-from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.exploration import next_due, pulls_due, start_exploration, start_quota
 from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place
 from thrifty.policies.maxima import Maximum, build_maximum, change, largest
 from thrifty.policies.selection import cheapest_feasible
@@ -24,6 +25,7 @@ from thrifty.problem import Terms
 
 class Memory(NamedTuple):
     round_robin: NDArray[np.int64]
+    quota: NDArray[np.void]
     upper: Ladder
     lower: Maximum
 
@@ -31,12 +33,12 @@ class Memory(NamedTuple):
 @builder
 def init(terms):
     upper = build_ladder(terms.costs, terms.by_cost, 1.0)
-    return Memory(start_exploration(), upper, build_maximum(terms.costs.size, 0.0))
+    return Memory(start_exploration(), start_quota(), upper, build_maximum(terms.costs.size, 0.0))
 
 
 @kernel
 def choose(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, terms.parameters.tau)
+    arm = next_due(stats, memory.round_robin, pulls_due(terms, memory.quota))
     if arm >= 0:
         return arm
     floor = (1.0 - terms.alpha) * largest(memory.lower)
@@ -53,6 +55,7 @@ def observe(terms, stats, memory, outcome):
 
 class MemoryOfCosts(NamedTuple):
     round_robin: NDArray[np.int64]
+    quota: NDArray[np.void]
     upper: NDArray[np.float64]
     lower: Maximum
     price: NDArray[np.float64]
@@ -62,12 +65,12 @@ class MemoryOfCosts(NamedTuple):
 def init_unknown_costs(terms):
     n_arms = terms.costs.size
     lower = build_maximum(n_arms, 0.0)
-    return MemoryOfCosts(start_exploration(), np.ones(n_arms), lower, np.zeros(n_arms))
+    return MemoryOfCosts(start_exploration(), start_quota(), np.ones(n_arms), lower, np.zeros(n_arms))
 
 
 @kernel
 def choose_unknown_costs(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, terms.parameters.tau)
+    arm = next_due(stats, memory.round_robin, pulls_due(terms, memory.quota))
     if arm >= 0:
         return arm
     floor = (1.0 - terms.alpha) * largest(memory.lower)
@@ -84,8 +87,13 @@ def observe_unknown_costs(terms, stats, memory, outcome):
 
 
 def settle_tau(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Fill in tau = (T/K)^(2/3), rounded up and at most T/K; reject a tau that does not fit into the horizon."""
+    """Fill in tau = (T/K)^(2/3), rounded up and at most T/K; reject a tau that does not fit into the horizon.
+
+    Without a horizon, 0 says that it grows with the decisions.
+    """
     tau = numbers["tau"]
+    if terms.horizon is None:
+        return {**numbers, "tau": tau or 0}
     longest = terms.horizon // terms.n_arms
     if tau is None:
         tau = min(math.ceil((terms.horizon / terms.n_arms) ** (2 / 3)), longest)

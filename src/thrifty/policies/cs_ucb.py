@@ -75,8 +75,8 @@ def observe_unknown_costs(terms, stats, memory, outcome):
 @kernel
 def lowest_cost(terms, stats, arm):
     """The lower confidence bound on an unknown cost in [0, cost_scale], after the paper's radius."""
-    width = terms.parameters.cost_scale * radius(paper_level(terms.horizon), stats[arm].seen)
-    return max(mean_cost(stats, arm) - width, 0.0)
+    width = terms.parameters.cost_scale * radius(paper_level(terms.horizon), max(stats[arm].seen, 1.0))
+    return max(mean_cost(stats, arm) - width, 0.0) if stats[arm].seen > 0.0 else 0.0
 
 
 COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300)

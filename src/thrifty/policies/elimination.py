@@ -9,6 +9,8 @@ Known weak point: with tied top arms the search for l never ends, and with an ar
 sampling dear arms. `limit` repairs it: no arm is sampled for a test beyond limit (T/K)^(2/3) times; then the highest mean is the
 reference, and the arm under test gets the benefit of the doubt. limit=0 is the published algorithm.
 
+Without a horizon, all tests are made again whenever the horizon they reckon with grows, on all samples so far.
+
 References
 ----------
 [Juneja2025] Juneja, Joe-Wong, Yagan, "Pairwise elimination with instance-dependent guarantees for bandits with cost subsidy",
@@ -32,6 +34,7 @@ _UNKNOWN = -1
 
 _State = record(
     [
+        ("horizon", np.int64),  # what it reckons with
         ("settled", np.int64),  # the arm to play for ever, or -1
         ("reference", np.int64),  # l, or -1 while it is searched for
         ("search_round", np.int64),  # m of the search
@@ -49,21 +52,47 @@ class Memory(NamedTuple):
 
 @builder
 def init_with_reference(terms):
-    memory = init(terms)
-    memory.state[0].reference = int(terms.parameters.reference)
-    return memory
+    return _remember(terms, terms.parameters.reference)
 
 
 @builder
 def init(terms):
-    state = np.zeros(1, _State)
-    state[0].settled = _UNKNOWN
-    state[0].reference = _UNKNOWN
-    return Memory(start_exploration(), state, np.ones(terms.costs.size, np.bool_))
+    return _remember(terms, _UNKNOWN)
+
+
+@builder
+def _remember(terms, reference):
+    memory = Memory(start_exploration(), np.zeros(1, _State), np.ones(terms.costs.size, np.bool_))
+    _begin(memory, terms.horizon, reference)
+    return memory
+
+
+@kernel
+def _begin(memory, horizon, reference):
+    state = memory.state[0]
+    state.horizon = horizon
+    state.settled = _UNKNOWN
+    state.reference = int(reference)
+    state.search_round = state.rung = state.pair_round = 0
+    memory.active[:] = True
+
+
+@kernel
+def choose_with_reference(terms, stats, memory, stream):
+    if memory.state[0].horizon != terms.horizon:
+        _begin(memory, terms.horizon, terms.parameters.reference)
+    return _choose(terms, stats, memory)
 
 
 @kernel
 def choose(terms, stats, memory, stream):
+    if memory.state[0].horizon != terms.horizon:
+        _begin(memory, terms.horizon, _UNKNOWN)
+    return _choose(terms, stats, memory)
+
+
+@kernel
+def _choose(terms, stats, memory):
     if memory.state[0].settled >= 0:
         return memory.state[0].settled
     arm = next_due(stats, memory.round_robin, 1)
@@ -216,7 +245,7 @@ _LIMIT = Number(
 PE = Policy(
     name="pe",
     summary="pairwise elimination against a known reference arm, cheapest first",
-    rule=Rule(choose, init_with_reference),
+    rule=Rule(choose_with_reference, init_with_reference),
     parameters={
         "reference": Number(None, "the arm to compare with; by default the dearest", low=0, whole=True),
         "kappa": _KAPPA,

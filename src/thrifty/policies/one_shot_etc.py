@@ -1,7 +1,7 @@
 """One-shot ETC: explore every arm tau times, then commit for good to the cheapest arm that may be good enough.
 
 [Sinha2021] section 4: the variant that estimates the optimal arm once. Feasible as in CS-ETC. It commits at its first choice after
-the exploration, with the outcomes it has seen by then.
+the exploration, with the outcomes it has seen by then. Without a horizon it commits anew whenever the horizon it reckons with grows.
 """
 
 from typing import NamedTuple
@@ -13,29 +13,31 @@ from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Policy, Rule
 from thrifty.policies.cs_etc import TAU, settle_tau
 from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
-from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.exploration import next_due, pulls_due, start_exploration, start_quota
 from thrifty.policies.selection import cheapest_feasible
 
 
 class Memory(NamedTuple):
     round_robin: NDArray[np.int64]
-    committed: NDArray[np.int64]  # the arm, or -1
+    quota: NDArray[np.void]
+    committed: NDArray[np.int64]  # the arm, and the horizon for which it was chosen
     upper: NDArray[np.float64]
     price: NDArray[np.float64]
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), np.full(1, -1), np.ones(terms.costs.size), terms.costs.copy())
+    return Memory(start_exploration(), start_quota(), np.full(2, -1), np.ones(terms.costs.size), terms.costs.copy())
 
 
 @kernel
 def choose(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, terms.parameters.tau)
+    arm = next_due(stats, memory.round_robin, pulls_due(terms, memory.quota))
     if arm >= 0:
         return arm
-    if memory.committed[0] < 0:
+    if memory.committed[1] != terms.horizon:
         memory.committed[0] = _commit(terms, stats, memory)
+        memory.committed[1] = terms.horizon
     return memory.committed[0]
 
 

@@ -47,7 +47,8 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     Parameters
     ----------
     spec : a name such as "cs-etc", a path ending in .py to a file that defines POLICY, or a Policy. Parameters may ride on a
-        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2".
+        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a way to forget: "cs-ids+restart",
+        "cs-etc:tau=100+window=500".
     settings : parameters by name, in place of or on top of those in `spec`
 
     >>> policy("cs-etc:tau=100").settings
@@ -56,9 +57,13 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     """
     if isinstance(spec, Policy):
         return spec.configured(**settings) if settings else spec
-    name, _, riders = spec.strip().partition(":")
+    head, plus, way = spec.strip().rpartition("+")
+    if not plus or not way[:1].isalpha() or way.endswith(".py"):  # 1e+3, or a path with a plus in it
+        head, way = spec.strip(), ""
+    name, _, riders = head.partition(":")
     found = _from_file(name) if name.endswith(".py") else _known(name)
-    return found.configured(**_parse(riders, spec), **settings)
+    configured = found.configured(**_parse(riders, spec), **settings)
+    return configured.that_forgets(way) if way else configured
 
 
 def _known(name: str) -> Policy:

@@ -17,7 +17,7 @@ from thrifty.pictures import Curve, Panel, draw_panels, save
 from thrifty.problem import Instance
 from thrifty.table import Table
 
-_FORMAT = 1
+_FORMAT = 2
 METRICS = ("quality", "cost", "total")
 
 
@@ -47,6 +47,9 @@ class PolicyRuns:
 class Runs:
     """What `simulate` returns: the runs of every policy in one world.
 
+    `horizon` is the number of rounds played, `told_horizon` what the policies were told; `pieces` are the instances by their first
+    round, one unless the world changes.
+
     >>> from thrifty import simulate
     >>> runs = simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), ["cs-etc", "oracle"], horizon=1000, runs=4)
     >>> runs.final()["oracle"]["total"]["mean"]
@@ -54,10 +57,17 @@ class Runs:
     """
 
     world: dict[str, Any]
-    instance: Instance
+    pieces: tuple[tuple[int, Instance], ...]
     horizon: int
+    told_horizon: int | None
+    feedback: dict[str, Any] | None
     checkpoints: NDArray[np.int64]
     results: tuple[PolicyRuns, ...]
+
+    @property
+    def instance(self) -> Instance:
+        """The expected rewards and costs; those of the beginning in a world that changes."""
+        return self.pieces[0][1]
 
     def __iter__(self) -> Iterator[PolicyRuns]:
         return iter(self.results)
@@ -69,9 +79,16 @@ class Runs:
         raise KeyError(f"no runs of {policy!r}: there are {', '.join(result.policy for result in self.results)}")
 
     def samples(self, policy: str) -> dict[str, NDArray[np.float64]]:
-        """Cumulative quality, cost and total regret of every run at every checkpoint, each (runs, checkpoints)."""
-        pulls = self[policy].pulls
-        quality, cost = self.instance.quality_regret(pulls), self.instance.cost_regret(pulls)
+        """Cumulative quality, cost and total regret of every run at every checkpoint, each (runs, checkpoints).
+
+        In a world that changes this is dynamic regret: every pull counts against the optimum of its own time.
+        """
+        pulls = np.diff(self[policy].pulls, axis=1, prepend=0)
+        times = np.r_[0, self.checkpoints[:-1]]
+        piece_of = np.searchsorted([start for start, _ in self.pieces], times, side="right") - 1
+        instances = [instance for _, instance in self.pieces]
+        quality = np.einsum("rck,ck->rc", pulls, np.array([each.quality_gaps for each in instances])[piece_of]).cumsum(axis=1)
+        cost = np.einsum("rck,ck->rc", pulls, np.array([each.cost_gaps for each in instances])[piece_of]).cumsum(axis=1)
         return {"quality": quality, "cost": cost, "total": quality + cost}
 
     def regret(self) -> Table:
@@ -125,8 +142,10 @@ class Runs:
         header = {
             "format": _FORMAT,
             "world": self.world,
-            "instance": self.instance.to_dict(),
+            "pieces": [(start, instance.to_dict()) for start, instance in self.pieces],
             "horizon": self.horizon,
+            "told_horizon": self.told_horizon,
+            "feedback": self.feedback,
             "results": [result.provenance for result in self.results],
         }
         arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "checkpoints": self.checkpoints}
@@ -151,10 +170,11 @@ class Runs:
                 PolicyRuns(**provenance, pulls=arrays[f"pulls_{number}"], trace=arrays.get(f"trace_{number}"))
                 for number, provenance in enumerate(header["results"])
             )
-            instance = Instance(**header["instance"])
+            pieces = tuple((start, Instance(**described)) for start, described in header["pieces"])
         except (OSError, KeyError, EOFError, zipfile.BadZipFile, json.JSONDecodeError, TypeError) as error:
             raise ValueError(f"{path} is not a whole file of runs written by Runs.save: {error}") from None
-        return cls(header["world"], instance, header["horizon"], arrays["checkpoints"], results)
+        facts = (header["world"], pieces, header["horizon"], header["told_horizon"], header["feedback"])
+        return cls(*facts, arrays["checkpoints"], results)
 
 
 def summarise(samples: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -1,33 +1,39 @@
 """Replications on all cores: bind the loop to each policy, spread the runs over threads, gather the pull counts."""
 
 import itertools
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty import __version__
 from thrifty.compiled import source_digest
-from thrifty.environments import World
+from thrifty.environments import Changing, Feedback, World
 from thrifty.environments.sampling import LawTable, tabulate
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule
-from thrifty.problem import Instance, Terms, checked_count
+from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
 from thrifty.simulation.loop import replicate
 from thrifty.simulation.results import PolicyRuns, Runs
 from thrifty.streams import make_streams
 
-_WORLD, _POLICY = 0, 1  # the two streams of a run
+_WORLD, _POLICY, _DELAY = 0, 1, 2  # the streams of a run
+_LONGEST = 1 << 62
 
 
 def simulate(
-    world: Instance | World,
+    world: Instance | World | Changing,
     policies: Sequence[str | Policy] | str | Policy,
     *,
-    horizon: int,
+    horizon: int | None = None,
+    rounds: int | None = None,
+    feedback: Feedback | None = None,
     runs: int = 50,
     seed: int = 0,
     checkpoints: int | Sequence[int] | str = "linear",
@@ -42,13 +48,15 @@ def simulate(
 
     Parameters
     ----------
-    world : an Instance (Bernoulli rewards, known costs) or a World
+    world : an Instance (Bernoulli rewards, known costs), a World, or a Changing one
     policies : names ("cs-etc:tau=100"), paths to files of your own, or Policy objects
-    horizon : T, the number of rounds of a run
+    horizon : T, the number of rounds of a run, which the policies are told; None where they are not
+    rounds : how many rounds a run has; by default as many as the policies are told
+    feedback : when outcomes come back; at once by default
     runs : how many independent runs
     seed : a non-negative integer
     checkpoints : when pulls are counted: "linear" or "log" spaced, a number of linear ones, or the rounds themselves
-    trace : keep every chosen arm as well: runs * horizon numbers per policy
+    trace : keep every chosen arm as well: runs * rounds numbers per policy
     threads : how many to use; all cores by default
     progress : called with (rounds played, rounds in all) every tenth of a second or so
 
@@ -57,34 +65,90 @@ def simulate(
     [1000, 1000, 1000, 1000]
 
     """
-    world = world if isinstance(world, World) else World.of(world)
+    world = World.of(world) if isinstance(world, Instance) else world
     chosen = [policy(spec) for spec in ([policies] if isinstance(policies, (str, Policy)) else policies)]
     if not chosen:
         raise ValueError("policies must name at least one policy")
     runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
     threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
-    terms = world.terms(horizon)
-    rounds = checked_checkpoints(checkpoints, terms.horizon, terms.n_arms * runs)
-    tasks = [_Task(each, terms, world, rounds, runs=runs, seed=seed, trace=trace) for each in chosen]
+    rounds = _checked_rounds(rounds, horizon, world.instance.n_arms)
+    changes = [start for start, _ in world.pieces if 0 < start < rounds]
+    moments = np.union1d(checked_checkpoints(checkpoints, rounds, world.instance.n_arms * runs), changes).astype(np.int64)
+    course = _Course(world, horizon, rounds, moments, feedback, seed)
+    tasks = [_Task(each, course, runs=runs, trace=trace) for each in chosen]
     completed = _play(tasks, threads, progress)
-    results = [task.result(done) for task, done in zip(tasks, completed, strict=True)]
-    return Runs(world=world.to_dict(), instance=world.instance, horizon=terms.horizon, checkpoints=rounds, results=tuple(results))
+    return Runs(
+        world=world.to_dict(),
+        pieces=tuple((start, each.instance) for start, each in world.pieces),
+        horizon=rounds,
+        told_horizon=horizon,
+        feedback=feedback.to_dict() if feedback is not None else None,
+        checkpoints=moments,
+        results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),
+    )
+
+
+def _checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int:
+    if rounds is None and horizon is None:
+        raise ValueError("say how long to play: horizon=10_000 tells the policies too, rounds=10_000 does not")
+    whole = checked_count("rounds" if rounds is not None else "horizon", rounds if rounds is not None else horizon)
+    if whole < n_arms:
+        name = "rounds" if rounds is not None else "horizon"
+        raise ValueError(f"{name} must be at least the number of arms, got {whole} rounds for {n_arms} arms: every arm is tried once")
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """What all policies of a simulation have in common."""
+
+    world: World | Changing
+    horizon: int | None
+    rounds: int
+    moments: NDArray[np.int64]
+    feedback: Feedback | None
+    seed: int
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        return np.array([start for start, _ in self.world.pieces], dtype=np.int64)
+
+    @cached_property
+    def known_costs(self) -> NDArray[np.float64]:
+        """(pieces, K), NaN where costs are unknown."""
+        costs = np.array([each.instance.costs for _, each in self.world.pieces])
+        return costs if self.world.costs_known else np.full_like(costs, np.nan)
+
+    @cached_property
+    def rewards(self) -> LawTable:
+        return tabulate([law for _, each in self.world.pieces for law in each.rewards])
+
+    @cached_property
+    def costs(self) -> LawTable | None:
+        return None if self.world.costs_known else tabulate([law for _, each in self.world.pieces for law in each.costs])  # type: ignore[misc]
 
 
 class _Task:
     """One policy's runs: the bound kernel, its inputs, and the arrays it writes into."""
 
-    def __init__(
-        self, chosen: Policy, terms: Terms, world: World, rounds: NDArray[np.int64], *, runs: int, seed: int, trace: bool
-    ) -> None:
-        truth = {name: float(getattr(world.instance, name)) for name in chosen.told}
-        self.policy, self.terms, self.rounds, self.seed = chosen, terms, rounds, seed
-        self.numbers = chosen.numbers(terms, truth)
-        self.kernel = bind_rule(replicate, chosen, terms, self.numbers)
-        self.rewards = tabulate(world.rewards)
-        self.costs: LawTable | None = None if world.costs_known else tabulate(world.costs)  # type: ignore[arg-type]
-        self.pulls = np.zeros((runs, rounds.size, terms.n_arms), dtype=np.int64)
-        self.traces = np.zeros((runs, terms.horizon), dtype=np.int32) if trace else None
+    def __init__(self, chosen: Policy, course: _Course, *, runs: int, trace: bool) -> None:
+        n_arms, way = course.world.instance.n_arms, chosen.forgetting
+        way.check(n_arms)
+        if chosen.told and course.starts.size > 1:
+            raise ValueError(f"{chosen.name} is told the optimal arm of one instance, and this world changes: leave it out")
+        truth = {name: float(getattr(course.world.instance, name)) for name in chosen.told}
+        self.policy, self.course = chosen, course
+        self.terms = course.world.terms(way.horizon(course.horizon, n_arms))
+        self.numbers = chosen.numbers(self.terms, truth)
+        more = {
+            "propensity": chosen.rule_under(self.terms).propensity,
+            "begin": way.begin,
+            "take_in": way.take_in,
+            "probe": way.probe,
+        }
+        self.kernel = bind_rule(replicate, chosen, self.terms, self.numbers, more)
+        self.pulls = np.zeros((runs, course.moments.size, n_arms), dtype=np.int64)
+        self.traces = np.zeros((runs, course.rounds), dtype=np.int32) if trace else None
 
     @property
     def runs(self) -> int:
@@ -92,20 +156,30 @@ class _Task:
 
     def play(self, first: int, last: int, played: NDArray[np.int64], stop: NDArray[np.bool_]) -> int:
         """Play runs `first` to `last - 1`; the number of those that were played to the end."""
-        known = self.terms.costs if self.terms.costs is not None else np.full(self.terms.n_arms, np.nan)
-        keys = np.arange(first, last)
+        course, way = self.course, self.policy.forgetting
+        longest = _LONGEST if math.isinf(way.span) else max(int(way.span), self.terms.n_arms)
+
+        def streams(purpose: int) -> NDArray[np.uint64]:
+            return make_streams(course.seed, np.array([(run, purpose) for run in range(first, last)]))
+
         with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
             whole: int = self.kernel(
                 tuple(self.numbers.values()),
-                known,
-                np.argsort(known, kind="stable"),
+                course.known_costs,
+                np.argsort(course.known_costs, axis=1, kind="stable"),
                 self.terms.alpha,
-                self.terms.horizon,
-                self.rewards,
-                self.costs,
-                make_streams(self.seed, np.column_stack([keys, np.full_like(keys, _WORLD)])),
-                make_streams(self.seed, np.column_stack([keys, np.full_like(keys, _POLICY)])),
-                self.rounds,
+                self.terms.horizon or 0,
+                longest,
+                course.starts,
+                course.rewards,
+                course.costs,
+                None if course.feedback is None else course.feedback.numbers,
+                0 if course.feedback is None else course.feedback.slots,
+                way.numbers,
+                streams(_WORLD),
+                streams(_POLICY),
+                streams(_DELAY),
+                course.moments,
                 self.pulls[first:last],
                 None if self.traces is None else self.traces[first:last],
                 played,
@@ -117,7 +191,7 @@ class _Task:
         return PolicyRuns(
             policy=self.policy.label,
             parameters=self.numbers,
-            seed=self.seed,
+            seed=self.course.seed,
             version=__version__,
             digest=source_digest(),
             pulls=self.pulls[completed],
@@ -128,7 +202,7 @@ class _Task:
 def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[NDArray[np.bool_]]:
     """Which runs of each task were completed: all of them, unless somebody pressed Ctrl-C."""
     stop = np.zeros(1, dtype=np.bool_)
-    total = sum(task.runs * task.terms.horizon for task in tasks)
+    total = sum(task.runs * task.course.rounds for task in tasks)
     completed = [np.zeros(task.runs, dtype=np.bool_) for task in tasks]
     counters: list[NDArray[np.int64]] = []
 

@@ -18,7 +18,7 @@ from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule
 from thrifty.policies.contract import RuleTerms, start
 from thrifty.problem import Instance, Terms, checked_count
-from thrifty.statistics import Outcome, no_statistics, record_reward
+from thrifty.statistics import Outcome, fold, no_statistics
 from thrifty.streams import make_streams
 from thrifty.theory.factory import flip_scaled
 from thrifty.theory.inequalities import flip_bound
@@ -46,9 +46,8 @@ def replicate_derived(
                 reward, flips = flip_scaled(coins, arm, 1.0 / (1.0 - alpha), slack, coin_streams[run], factory_streams[run])
             calls[run, arm] += 1
             pulls[run, arm] += flips
-            outcome = Outcome(arm, reward, np.nan)
-            record_reward(stats, outcome)
-            observe(terms, stats, memory, outcome)
+            fold(stats, arm, 1.0, reward, np.nan, None)
+            observe(terms, stats, memory, Outcome(arm, reward, np.nan))
 
 
 @dataclass(frozen=True, eq=False)

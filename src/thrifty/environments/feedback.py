@@ -1,0 +1,204 @@
+"""Feedback: when outcomes come back, if they do. Time is counted in decisions."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from thrifty.compiled import kernel
+from thrifty.problem import checked_count
+from thrifty.streams import uniform
+
+
+@dataclass(frozen=True)
+class Delay:
+    """How long an outcome takes. `kind` is what the kernel switches on; `shape` are its two numbers."""
+
+    kind: ClassVar[int]
+    name: ClassVar[str]
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        """The two numbers that the kernel reads."""
+        raise NotImplementedError
+
+    @property
+    def usual(self) -> float:
+        """A length that most delays stay below: how large a calendar is worth having."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fixed(Delay):
+    """Every outcome comes `decisions` later; 0 is at once.
+
+    >>> Fixed(100).shape
+    (100.0, 0.0)
+    """
+
+    decisions: float
+    kind = 0
+    name = "fixed"
+
+    def __post_init__(self) -> None:
+        _not_negative("a fixed delay", self.decisions)
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return float(self.decisions), 0.0
+
+    @property
+    def usual(self) -> float:
+        return self.decisions
+
+
+@dataclass(frozen=True)
+class Exponential(Delay):
+    """Exponential with this mean, rounded down to whole decisions.
+
+    >>> Exponential(100).usual
+    300
+    """
+
+    mean: float
+    kind = 1
+    name = "exponential"
+
+    def __post_init__(self) -> None:
+        _not_negative("the mean of an exponential delay", self.mean)
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return float(self.mean), 0.0
+
+    @property
+    def usual(self) -> float:
+        return 3 * self.mean
+
+
+@dataclass(frozen=True)
+class HeavyTailed(Delay):
+    """Lomax (shifted Pareto): P(delay > d) = (1 + d / (mean (shape - 1)))^-shape, with no variance for a shape of 2 or less.
+
+    >>> HeavyTailed(100).shape
+    (1.5, 50.0)
+    """
+
+    mean: float
+    tail: float = 1.5
+    kind = 2
+    name = "heavy-tailed"
+
+    def __post_init__(self) -> None:
+        _not_negative("the mean of a heavy-tailed delay", self.mean)
+        if not 1.0 < self.tail < math.inf:
+            raise ValueError(f"the tail of a heavy-tailed delay must be above 1, or it has no mean; got {self.tail}")
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.tail, self.mean * (self.tail - 1.0)
+
+    @property
+    def usual(self) -> float:
+        return 4 * self.mean
+
+
+DELAYS = {delay.name: delay for delay in (Fixed, Exponential, HeavyTailed)}
+
+
+class FeedbackNumbers(NamedTuple):
+    """A `Feedback` as the kernel reads it."""
+
+    kind: int
+    a: float
+    b: float
+    batch: int
+    lost: float
+    deadline: float
+    default: float
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """When outcomes come back.
+
+    Parameters
+    ----------
+    delay : how long an outcome takes, in decisions; a number is a fixed delay
+    batch : outcomes are handed over together, after every so many decisions; 1 is one by one
+    lost : the share of outcomes that never comes
+    deadline : after so many decisions without an outcome, `default` counts as its reward; a late outcome corrects it. None: a
+        decision without an outcome stays pending for ever.
+    default : what counts at the deadline, in [0, 1]
+
+    >>> Feedback(Exponential(100), lost=0.1, deadline=1000).deadline
+    1000
+    >>> Feedback(-1)
+    Traceback (most recent call last):
+    ValueError: a fixed delay must be a number of decisions, 0 or more, got -1
+
+    """
+
+    delay: Delay
+    batch: int = 1
+    lost: float = 0.0
+    deadline: int | None = None
+    default: float = 0.0
+
+    def __init__(
+        self,
+        delay: Delay | float = 0,
+        *,
+        batch: int = 1,
+        lost: float = 0.0,
+        deadline: int | None = None,
+        default: float = 0.0,
+    ) -> None:
+        object.__setattr__(self, "delay", delay if isinstance(delay, Delay) else Fixed(delay))
+        object.__setattr__(self, "batch", checked_count("batch", batch))
+        object.__setattr__(self, "deadline", None if deadline is None else checked_count("deadline", deadline))
+        for name, share in (("lost", lost), ("default", default)):
+            if not 0.0 <= share <= 1.0:
+                raise ValueError(f"{name} must be in [0, 1], got {share}")
+            object.__setattr__(self, name, float(share))
+
+    @property
+    def numbers(self) -> FeedbackNumbers:
+        """What the kernel reads."""
+        deadline = math.inf if self.deadline is None else float(self.deadline)
+        return FeedbackNumbers(self.delay.kind, *self.delay.shape, self.batch, self.lost, deadline, self.default)
+
+    @property
+    def slots(self) -> int:
+        """The size of a calendar on which few outcomes have to wait for a second turn: a power of two."""
+        usual = max(self.delay.usual + self.batch, min(self.deadline or 0, 1 << 20))
+        return 1 << max(6, min(20, math.ceil(math.log2(usual + 1.0))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers of this feedback, ready for JSON."""
+        delay = {"law": self.delay.name, **self.delay.__dict__}
+        return {"delay": delay, "batch": self.batch, "lost": self.lost, "deadline": self.deadline, "default": self.default}
+
+
+_FIXED, _EXPONENTIAL = Fixed.kind, Exponential.kind
+
+
+@kernel
+def draw_arrival(numbers, t, stream):
+    """The round after whose decision the outcome of round `t` comes back; infinite when it never does."""
+    if numbers.lost > 0.0 and uniform(stream) < numbers.lost:
+        return math.inf
+    if numbers.kind == _FIXED:
+        delay = numbers.a
+    elif numbers.kind == _EXPONENTIAL:
+        delay = -numbers.a * math.log(1.0 - uniform(stream))
+    else:
+        delay = numbers.b * ((1.0 - uniform(stream)) ** (-1.0 / numbers.a) - 1.0)
+    arrival = t + math.floor(delay)
+    if numbers.batch > 1:
+        arrival = (arrival // numbers.batch + 1) * numbers.batch - 1
+    return arrival
+
+
+def _not_negative(name: str, value: float) -> None:
+    if not (isinstance(value, (int, float)) and 0.0 <= value < math.inf):
+        raise ValueError(f"{name} must be a number of decisions, 0 or more, got {value}")
