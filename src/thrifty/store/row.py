@@ -52,6 +52,9 @@ class Journal(Protocol):
     def read(self, after: int) -> Iterator[tuple[int, Row]]:
         """Durable rows after a position, in order."""
 
+    def scan(self) -> Iterator[tuple[int, Row]]:
+        """All durable rows there still are, in order; not enough for a fold when older ones were pruned."""
+
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
         """The decision and then its outcomes, before a position; nothing when there is no such decision."""
 

@@ -44,8 +44,15 @@ class SqliteStore:
     ...     store.close()
     """
 
-    def __init__(self, path: str | Path, *, busy_s: float = 5.0) -> None:
+    def __init__(self, path: str | Path, *, busy_s: float = 5.0, reading: bool = False) -> None:
         self.path = Path(path)
+        self._read_lock = threading.Lock()
+        self._reads_only = reading
+        if reading:
+            self._reading = _look_into(self.path, busy_s)
+            self._check_version(self._reading)
+            self.writer = Writer(self._commit, durable=0)
+            return
         self._lock_file = _own(self.path)
         try:
             self._writing = self._connect(busy_s)
@@ -56,7 +63,6 @@ class SqliteStore:
         except sqlite3.Error as error:
             os.close(self._lock_file)
             raise StoreError(f"cannot open {self.path}: {error}") from error
-        self._read_lock = threading.Lock()
         self.writer = Writer(self._commit, durable=max(last, pruned))
 
     def journal(self, router: str) -> "SqliteJournal":
@@ -67,6 +73,10 @@ class SqliteStore:
         """The names of the routers that have a log and were not deleted."""
         rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' GROUP BY router")
         return [name for name, last in rows if self.query("SELECT code FROM log WHERE position = ?", last)[0][0] != "delete"]
+
+    def logged(self) -> list[str]:
+        """The names of the routers that have a log, deleted ones included."""
+        return [name for (name,) in self.query("SELECT DISTINCT router FROM log ORDER BY router")]
 
     def keys(self) -> list[tuple[str, str]]:
         """Digest and roles of every API key."""
@@ -91,9 +101,10 @@ class SqliteStore:
     def close(self) -> None:
         """Commit what was appended, and let go of the file."""
         self.writer.close()
-        self._writing.close()
         self._reading.close()
-        os.close(self._lock_file)
+        if not self._reads_only:
+            self._writing.close()
+            os.close(self._lock_file)
 
     def _connect(self, busy_s: float) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=busy_s, isolation_level=None, check_same_thread=False)
@@ -101,14 +112,20 @@ class SqliteStore:
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
-    def _migrate(self) -> None:
-        (version,) = self._writing.execute("PRAGMA user_version").fetchone()
+    def _check_version(self, connection: sqlite3.Connection) -> int:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
             raise StoreError(f"{self.path} was written by a newer thrifty (schema {version}, this one knows {len(MIGRATIONS)})")
+        return int(version)
+
+    def _migrate(self) -> None:
+        version = self._check_version(self._writing)
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
             self._writing.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     def _commit(self, batch: list[tuple[int, Any]]) -> None:
+        if self._reads_only:
+            raise StoreError(f"{self.path} was opened for reading")
         try:
             self._writing.execute("BEGIN IMMEDIATE")
             rows = [(position, *item) for position, item in batch if len(item) > 2]
@@ -155,6 +172,13 @@ class SqliteJournal:
             raise StoreError(
                 f"rows up to {pruned[0][0]} of {self._router!r} were pruned, and no snapshot that covers them is whole"
             )
+        yield from self._rows(after)
+
+    def scan(self) -> Iterator[tuple[int, Row]]:
+        """See `Journal`."""
+        yield from self._rows(0)
+
+    def _rows(self, after: int) -> Iterator[tuple[int, Row]]:
         while rows := self._store.query(
             f"SELECT position, {_COLUMNS} FROM log WHERE router = ? AND position > ? ORDER BY position LIMIT 10000",
             self._router,
@@ -220,6 +244,18 @@ class SqliteJournal:
             self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, last)
             self._store.execute("DELETE FROM log WHERE router = ? AND position <= ?", self._router, last)
         return int(count)
+
+
+def _look_into(path: Path, busy_s: float) -> sqlite3.Connection:
+    """A connection that cannot write, beside whoever owns the file."""
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("SELECT 1 FROM log LIMIT 1")
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot read {path}: {error}") from error
+    return connection
 
 
 def _own(path: Path) -> int:
