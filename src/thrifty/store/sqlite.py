@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from thrifty.store.row import DECISION, OUTCOME, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row, StoreError
 from thrifty.store.writer import Writer
 
 MIGRATIONS = (
@@ -26,11 +26,15 @@ MIGRATIONS = (
     CREATE TABLE pruned (router TEXT PRIMARY KEY, upto INTEGER NOT NULL) STRICT;
     CREATE TABLE keys (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL) STRICT;
     """,
+    """
+    CREATE INDEX log_changes ON log (router, position) WHERE kind = 'c';
+    """,
 )
 """Numbered by their place; a file says in user_version how many it has had."""
 
 KEPT_SNAPSHOTS = 2
 _COLUMNS = ", ".join(Row._fields)
+_FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
 _INSERT = f"INSERT INTO log (position, router, {_COLUMNS}) VALUES ({', '.join('?' * (len(Row._fields) + 2))})"
 
 
@@ -190,27 +194,34 @@ class SqliteJournal:
 
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
         """See `Journal`."""
-        rows = self._store.query(
-            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND sequence = ? AND kind IN ('d', 'o') AND replica = ? AND position < ? "
-            "ORDER BY position",
-            self._router, sequence, replica, 2**62 if before is None else before,
+        first = self._store.query(
+            f"SELECT position FROM log WHERE router = ? AND sequence = ? AND kind = '{DECISION}' AND replica = ?",
+            self._router, sequence, replica,
         )  # fmt: skip
-        return [Row(*row) for row in rows] if rows and rows[0][0] == DECISION else []
+        if not first:
+            return []
+        own = f"sequence = ?2 AND kind IN ('{DECISION}', '{OUTCOME}') AND replica = ?3"
+        rows = self._store.query(
+            f"SELECT position, {_COLUMNS} FROM log WHERE router = ?1 AND {own} AND position < ?5 UNION ALL "
+            f"SELECT position, {_COLUMNS} FROM log WHERE router = ?1 AND {_FORGETTING} AND position BETWEEN ?4 AND ?5 - 1 "
+            "ORDER BY position",
+            self._router, sequence, replica, first[0][0], 2**62 if before is None else before,
+        )  # fmt: skip
+        return [Row(*row[1:]) for row in rows]
 
     def recent(self, decisions: int, *, upto: int) -> list[Row]:
         """See `Journal`."""
         found = self._store.query(
-            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND kind = '{DECISION}' AND position <= ? ORDER BY position DESC LIMIT ?",
-            self._router, upto, decisions,
+            f"SELECT position FROM log WHERE router = ? AND kind = '{DECISION}' AND position <= ? "
+            "ORDER BY position DESC LIMIT 1 OFFSET ?",
+            self._router, upto, decisions - 1,
         )  # fmt: skip
-        rows = [Row(*row) for row in reversed(found)]
-        first = min((row.sequence for row in rows), default=0)
-        outcomes = self._store.query(
-            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND kind = '{OUTCOME}' AND sequence >= ? AND position <= ? "
+        rows = self._store.query(
+            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND position BETWEEN ? AND ? AND (kind <> '{CHANGE}' OR {_FORGETTING}) "
             "ORDER BY position",
-            self._router, first, upto,
+            self._router, found[0][0] if found else 0, upto,
         )  # fmt: skip
-        return rows + [Row(*row) for row in outcomes]
+        return [Row(*row) for row in rows]
 
     def save_snapshot(self, position: int, body: bytes) -> None:
         """See `Journal`."""
