@@ -1,56 +1,53 @@
 """Choosing: who decides for a segment, and what becomes of pins, the holdout and newcomers."""
 
-from typing import NamedTuple
-
 from thrifty.router.kernels import BEST, GREEDY, PROPENSITY, STREAMS
 from thrifty.router.segment import Segment
 from thrifty.router.settings import NEWCOMER_OUTCOMES
 from thrifty.router.state import State
 from thrifty.router.view import Key, View
 
-
-class Choice(NamedTuple):
-    """An arm, why, how likely it was, and the view that knows what it was chosen from."""
-
-    arm: int
-    code: str
-    propensity: float
-    view: View
-    decider: Segment
+Choice = tuple[int, str, float, View, Segment]
+"""An arm, why, how likely it was, the view that knows what it was chosen from, and whose view that is."""
 
 
-def choose(state: State, sequence: int, segment: str, key: Key | None) -> Choice:
+def choose(state: State, sequence: int, levels: tuple[Segment, ...], key: Key | None) -> Choice:
     """The arm of the decision numbered `sequence`; the rule's memory moves on, and nothing is counted yet."""
-    decider = decider_of(state, segment)
-    return Choice(*_pick(state, decider, sequence, key), decider)
+    decider = decider_of(state, levels)
+    view = decider.main if key is None else decider.view(key)
+    roster, settings = state.roster, state.settings
+    if roster.newcomers or roster.pinned is not None or settings.holdout:
+        special = _pick_specially(state, decider, sequence, view)
+        if special is not None:
+            return special
+    place = view.choose(view.book, sequence, settings.propensity_draws)
+    facts, arms = view.peek, view.arms
+    code = "exploit" if facts[GREEDY] == place else "explore"
+    return arms[place], code if len(arms) > 1 else "only", facts[PROPENSITY], view, decider
 
 
-def decider_of(state: State, segment: str) -> Segment:
+def decider_of(state: State, levels: tuple[Segment, ...]) -> Segment:
     """The segment, or the first one above it that is not young any more, or the root."""
     young = state.settings.young_outcomes
-    for level in state.tree.levels(segment):
-        if level.outcomes >= young:
+    for level in levels:
+        if level.outcomes[0] >= young:
             break
     return level
 
 
-def _pick(state: State, decider: Segment, sequence: int, key: Key | None) -> tuple[int, str, float, View]:
-    roster, settings, tree = state.roster, state.settings, state.tree
-    full = decider.main if key is None else decider.view(key)
-    if roster.pinned is not None and (key is None or roster.pinned in key[0]):
-        full.look()
-        return roster.pinned, "pinned", 1.0, full
-    if settings.holdout and tree.toss(STREAMS * sequence + 2) < settings.holdout:
-        full.look()
-        if full.peek[GREEDY] >= 0:
-            return full.arms[int(full.peek[BEST])], "holdout", 1.0, full
-    newcomers = roster.newcomers & set(full.arms) if roster.newcomers else None
-    if newcomers and len(newcomers) < len(full.arms):
-        return _pick_among_newcomers(state, decider, sequence, full, newcomers)
-    place = full.choose(full.book, sequence, settings.propensity_draws)
-    facts = full.peek
-    code = "only" if len(full.arms) == 1 else "exploit" if facts[GREEDY] == place else "explore"
-    return full.arms[place], code, facts[PROPENSITY], full
+def _pick_specially(state: State, decider: Segment, sequence: int, view: View) -> Choice | None:
+    """What a pin, the holdout or newcomers make of a decision; None when it is one like any other."""
+    roster, settings = state.roster, state.settings
+    if roster.pinned is not None and roster.pinned in view.arms:
+        view.look()
+        return roster.pinned, "pinned", 1.0, view, decider
+    if settings.holdout and state.tree.toss(STREAMS * sequence + 2) < settings.holdout:
+        view.look()
+        if view.peek[GREEDY] >= 0:
+            return view.arms[int(view.peek[BEST])], "holdout", 1.0, view, decider
+    newcomers = roster.newcomers & set(view.arms)
+    if not newcomers or len(newcomers) == len(view.arms):
+        return None
+    return *_pick_among_newcomers(state, decider, sequence, view, newcomers), decider
 
 
 def _pick_among_newcomers(

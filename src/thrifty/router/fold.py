@@ -8,7 +8,6 @@ import json
 import time
 from typing import Any
 
-from thrifty.router.segment import Segment
 from thrifty.router.sent import NOTHING, PENDING, Sent, share_of
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
@@ -17,9 +16,10 @@ from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row
 
 def apply(state: State, row: Row, sent: Sent | None = None) -> Sent | None:
     """Fold one row into the state; for an outcome, `sent` is its decision. Returns the decision that the row was about."""
-    if row.kind == DECISION:
+    kind = row.kind
+    if kind == DECISION:
         return _decided(state, row)
-    if row.kind == OUTCOME:
+    if kind == OUTCOME:
         assert sent is not None
         _settled(state, row, sent)
         return sent
@@ -37,12 +37,12 @@ def recall(state: State, rows: list[Row]) -> list[Sent]:
     created = max((n for n, row in enumerate(rows) if row.kind == CHANGE and row.code == "create"), default=-1)
     for row in rows[created + 1 :]:
         if row.kind == DECISION:
-            shadow = row.detail is not None and json.loads(row.detail).get("shadow")
-            found[row.replica, row.sequence] = _remembered(state, row, shadow=bool(shadow))
+            shadow = row.detail is not None and "shadow" in json.loads(row.detail)
+            found[row.replica, row.sequence] = _remembered(state, row, shadow=shadow)
         elif row.kind == OUTCOME:
             sent = found.get((row.replica, row.sequence))
             if sent is not None:
-                sent.arm, sent.share = state.roster.index(str(row.arm)), share_of(row.value, row.cost or 0.0)
+                sent.arm, sent.share = state.roster.index(row.arm), share_of(row.value, row.cost or 0.0)
                 sent.outcome, sent.waiting = row, False
         elif row.code == "reset":
             _forget(list(found.values()), _reset_arms(state, json.loads(str(row.detail))))
@@ -51,13 +51,17 @@ def recall(state: State, rows: list[Row]) -> list[Sent]:
 
 def _decided(state: State, row: Row) -> Sent:
     """Count a decision in the statistics of its segment and of all above it, and remember it."""
-    shadow = row.detail is not None and bool(json.loads(row.detail).get("shadow"))
-    state.ledger.trim(state.settings.remember)
-    sent = _remembered(state, row, shadow=shadow)
-    if not shadow:
-        count(state.tree.levels(row.segment or ""), sent.arm, *PENDING)
-    state.ledger.add(sent)
-    state.counts["decisions"] += 1
+    detail = row.detail
+    sent = _remembered(state, row, shadow=detail is not None and "shadow" in json.loads(detail))
+    if sent.share is PENDING:
+        segment = row.segment or ""
+        main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
+        main.fold(main.book, sent.arm, 1, 0, 0.0, 0.0)
+    ledger, limit = state.ledger, state.settings.remember
+    if len(ledger) >= limit:
+        ledger.trim(limit)
+    ledger.add(sent)
+    state.decided += 1
     if row.replica == state.replica:
         state.sequence = max(state.sequence, row.sequence)
     return sent
@@ -65,44 +69,39 @@ def _decided(state: State, row: Row) -> Sent:
 
 def _remembered(state: State, row: Row, *, shadow: bool) -> Sent:
     """A decision from its row. A clock that jumped cannot make its deadline longer than the whole."""
-    deadline_s = state.settings.deadline_s
-    passed = min(max(state.clock() - row.at, 0.0), deadline_s)
-    due = time.monotonic() + deadline_s - passed
-    share = NOTHING if shadow else PENDING
-    arm = state.roster.index(str(row.arm))
-    return Sent(state.id_of(row.replica, row.sequence), row, arm, due=due, version=state.version, share=share)
+    replica, sequence, name = row.replica, row.sequence, row.arm
+    deadline_s, passed = state.settings.deadline_s, state.clock() - row.at
+    due = time.monotonic() + deadline_s
+    if passed > 0.0:
+        due -= passed if passed < deadline_s else deadline_s
+    id = state.prefix + hex(sequence)[2:] if replica == state.replica else state.id_of(replica, sequence)
+    return Sent(id, row, state.roster.index(name), due, state.version, NOTHING if shadow else PENDING)
 
 
 def _settled(state: State, row: Row, sent: Sent) -> None:
     """Count an outcome, or the correction of one, or what the deadline says."""
-    levels = state.tree.levels(sent.row.segment or "")
-    arm = state.roster.index(str(row.arm))
+    made, old, segment = sent.row, sent.share, sent.row.segment or ""
+    main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
+    arm = state.roster.index(row.arm)
     share = NOTHING if sent.forgotten else share_of(row.value, row.cost or 0.0)
-    old_sent, old_seen, old_reward, old_cost = sent.share
-    new_sent, new_seen, new_reward, new_cost = share
-    seen, reward, cost = new_seen - old_seen, new_reward - old_reward, new_cost - old_cost
-    if arm == sent.arm:
-        count(levels, arm, new_sent - old_sent, seen, reward, cost)
+    if arm != sent.arm:
+        main.fold(main.book, sent.arm, -old.sent, -old.seen, -old.reward, -old.cost)
+        main.fold(main.book, arm, *share)
+    elif old is PENDING:
+        main.fold(main.book, arm, share.sent - 1, share.seen, share.reward, share.cost)
     else:
-        count(levels, sent.arm, -old_sent, -old_seen, -old_reward, -old_cost)
-        count(levels, arm, new_sent, new_seen, new_reward, new_cost)
-    group = state.groups["holdout" if sent.row.code == "holdout" else "routed"]
-    group[0] += seen
-    group[1] += reward
-    group[2] += cost
+        main.fold(
+            main.book, arm, share.sent - old.sent, share.seen - old.seen, share.reward - old.reward, share.cost - old.cost
+        )  # fmt: skip
+    if made.code == "holdout" or state.settings.holdout:
+        group = state.groups["holdout" if made.code == "holdout" else "routed"]
+        for n, (now, before) in enumerate(zip(share[1:], old[1:], strict=True)):
+            group[n] += now - before
     if row.code == "default":
-        state.counts["expired"] += 1
-    elif not sent.arrived:
-        state.counts["outcomes"] += 1
+        state.expired += 1
+    elif sent.outcome is None or sent.arrived is None:
+        state.arrived += 1
     sent.arm, sent.share, sent.outcome, sent.waiting = arm, share, row, False
-
-
-def count(levels: tuple[Segment, ...], arm: int, sent: int, seen: int, reward: float, cost: float) -> None:
-    """Add to the sums of an arm in a segment and all above it."""
-    for level in levels:
-        main = level.main
-        level.outcomes += seen
-        main.fold(main.book, arm, sent, seen, reward, cost)
 
 
 def _changed(state: State, action: str, body: dict[str, Any]) -> None:

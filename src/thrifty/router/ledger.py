@@ -1,5 +1,6 @@
 """The ledger: recent decisions by id and by request_id, in the order in which they were made and in which they fall due."""
 
+import math
 from collections import deque
 from collections.abc import Iterator
 
@@ -14,6 +15,12 @@ class Ledger:
         self._order: deque[Sent] = deque()  # a dict whose first keys were deleted takes long to find its first
         self._queue: deque[Sent] = deque()  # those that may still wait for their deadline
         self._requests: dict[str, Sent] = {}
+        self.find = self._sent.get  # the decision of an id, or None
+        self.answered = self._requests.get  # the decision that was asked for with a request_id, or None
+        self.next_due = math.inf  # nothing is past its deadline before this, by the monotonic clock
+
+    def __len__(self) -> int:
+        return len(self._sent)
 
     def __iter__(self) -> Iterator[Sent]:
         return iter(self._sent.values())
@@ -23,31 +30,27 @@ class Ledger:
         self._sent[sent.id] = sent
         self._order.append(sent)
         self._queue.append(sent)
-        if sent.row.request_id is not None:
-            self._requests[sent.row.request_id] = sent
+        if sent.due < self.next_due:
+            self.next_due = sent.due
+        request_id = sent.row.request_id
+        if request_id is not None:
+            self._requests[request_id] = sent
 
-    def find(self, decision_id: str) -> Sent | None:
-        """The decision of this id, if it is remembered."""
-        return self._sent.get(decision_id)
-
-    def answered(self, request_id: str) -> Sent | None:
-        """The decision that was asked for with this request_id, if it is remembered."""
-        return self._requests.get(request_id)
-
-    def in_the_way(self, limit: int) -> Sent | None:
-        """The oldest decision, if it still waits and must go before one more can be remembered."""
-        self.trim(limit)
-        return self._order[0] if len(self._sent) >= limit else None
-
-    def trim(self, limit: int) -> None:
-        """Forget the oldest decisions until there is room for one more, but none that still waits."""
-        order = self._order
-        while len(self._sent) >= limit and not order[0].waiting:
-            oldest = order.popleft()
+    def trim(self, limit: int) -> Sent | None:
+        """Forget the oldest decisions until there is room for one more, but none that still waits: that one is returned."""
+        order, queue = self._order, self._queue
+        while len(self._sent) >= limit:
+            oldest = order[0]
+            if oldest.waiting:
+                return oldest
+            order.popleft()
+            if queue and queue[0] is oldest:
+                queue.popleft()
             del self._sent[oldest.id]
             request_id = oldest.row.request_id
             if request_id is not None and self._requests.get(request_id) is oldest:
                 del self._requests[request_id]
+        return None
 
     def due(self, now: float) -> Sent | None:
         """The first decision that still waits and is past its deadline, by the monotonic clock."""
@@ -55,8 +58,10 @@ class Ledger:
         while queue:
             head = queue[0]
             if head.waiting:
+                self.next_due = head.due
                 return head if head.due <= now else None
             queue.popleft()
+        self.next_due = math.inf
         return None
 
     @property

@@ -14,6 +14,8 @@ class Share(NamedTuple):
     cost: float
 
 
+_new = tuple.__new__  # half the time of calling the class
+
 PENDING, NOTHING = Share(1, 0, 0.0, 0.0), Share(0, 0, 0.0, 0.0)
 """Sent and not seen; and what a void outcome, an ignored one, or a shadow decision without a report counts for."""
 
@@ -23,8 +25,13 @@ class Sent:
 
     __slots__ = ("arm", "degraded", "due", "forgotten", "id", "outcome", "position", "row", "share", "version", "waiting")
 
-    def __init__(self, id: str, row: Row, arm: int, *, due: float, version: int, share: Share = PENDING) -> None:
-        self.id, self.row, self.arm, self.due, self.version, self.share = id, row, arm, due, version, share
+    def __init__(self, id: str, row: Row, arm: int, due: float, version: int, share: Share) -> None:
+        self.id = id
+        self.row = row
+        self.arm = arm
+        self.due = due  # by the monotonic clock
+        self.version = version  # of the router when it was made
+        self.share = share
         self.outcome: Row | None = None  # the last row that settled it
         self.waiting = True  # for an outcome, or the deadline
         self.forgotten = False  # what it counted for was, when the arm's statistics were reset
@@ -39,4 +46,4 @@ class Sent:
 
 def share_of(reward: float | None, cost: float) -> Share:
     """What an outcome counts for; a reward of None is void."""
-    return NOTHING if reward is None else Share(1, 1, reward, cost)
+    return NOTHING if reward is None else _new(Share, (1, 1, reward, cost))

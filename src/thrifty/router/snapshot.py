@@ -7,7 +7,7 @@ from typing import Any
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 
-FORMAT = 2
+FORMAT = 3
 
 
 def dump(state: State) -> bytes:
@@ -16,7 +16,7 @@ def dump(state: State) -> bytes:
     segments = {
         name: {
             "truth": _text(segment.truth.tobytes()),
-            "outcomes": segment.outcomes,
+            "outcomes": segment.outcomes[0],
             "main": [_text(leaf) for leaf in segment.main.dump()],
             "views": [[key, [_text(leaf) for leaf in view.dump()]] for key, view in segment.views.items()],
         }
@@ -33,7 +33,7 @@ def dump(state: State) -> bytes:
         "deleted": state.deleted,
         "sequence": state.sequence,
         "groups": state.groups,
-        "counts": state.counts,
+        "counts": [state.decided, state.arrived, state.expired],
         "segments": segments,
     }
     return json.dumps(body, allow_nan=False).encode()
@@ -50,12 +50,13 @@ def load(fresh: State, body: bytes) -> State:
     roster.status = [status for _, _, status in said["arms"]]
     roster.newcomers, roster.pinned = set(said["newcomers"]), said["pinned"]
     state.version, state.deleted, state.sequence = said["version"], said["deleted"], said["sequence"]
-    state.groups, state.counts = said["groups"], said["counts"]
+    state.groups = said["groups"]
+    state.decided, state.arrived, state.expired = said["counts"]
     tree.rearrange(roster)
     for name, dumped in said["segments"].items():
         segment = tree.levels(name)[0]
         segment.truth.view("u1")[:] = memoryview(_bytes(dumped["truth"]))
-        segment.outcomes = dumped["outcomes"]
+        segment.outcomes[0] = dumped["outcomes"]
         segment.main.load([_bytes(leaf) for leaf in dumped["main"]])
         for (arms_seen, prices), leaves in dumped["views"]:
             segment.view((tuple(arms_seen), tuple(prices))).load([_bytes(leaf) for leaf in leaves])

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from thrifty.router.ledger import Ledger
 from thrifty.router.roster import Roster
@@ -28,8 +29,10 @@ class State:
         self.version = 0  # how often something was changed
         self.deleted = False
         self.sequence = 0  # of the last decision made here
-        self.groups = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
-        self.counts = {"decisions": 0, "outcomes": 0, "expired": 0}
+        # outcomes, reward sum and cost sum of both groups, while there is a holdout
+        self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
+        self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that spoke
+        self.prefix = f"{name}.{replica:x}."  # of the ids of decisions made here
 
     def create(self, arms: dict[str, float | None], settings: Settings) -> None:
         """Begin anew with other arms; numbers of decisions go on, so that an id never means two of them."""
