@@ -91,7 +91,7 @@ def test_the_deadline_speaks_and_a_late_outcome_corrects_it(
     monkeypatch: pytest.MonkeyPatch, default: str, after: tuple[int, int, float]
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("thrifty.router.router.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     router = make(deadline_s=10, default_outcome=default)
     decision = router.decide()
     now[0] += 9.9
@@ -121,6 +121,7 @@ def test_a_retry_gets_the_same_decision() -> None:
     assert [d.id for d in first] == [d.id for d in again]
     assert [d.arm for d in first] == [d.arm for d in again]
     assert all(d.repeated for d in again)
+    assert all(set(d.fallbacks) == set(ARMS) - {d.arm} for d in again)
     assert sum(row[0] for row in router.statistics().values()) == 20
 
 
@@ -210,6 +211,28 @@ def test_reset_forgets_one_arm_and_keeps_the_others() -> None:
     assert after["gamma"][1] == 0
     assert {name: row for name, row in after.items() if name != "gamma"} == kept
     router.record(waiting.id, reward=1)
+
+
+@pytest.mark.parametrize("status", ["failure", "void"])
+def test_an_outcome_from_before_a_reset_cannot_be_corrected_into_the_new_statistics(status: str) -> None:
+    router = make()
+    decision = router.decide()
+    router.record(decision.id, status=status)
+    router.change("reset", decision.arm)
+    assert router.record(decision.id, status="success") == "corrected"
+    assert router.record(decision.id, status="success") == "duplicate"
+    assert router.statistics()[decision.arm] == (0, 0, 0.0, 0.0)
+
+
+def test_an_outcome_that_occurred_before_the_deadline_spoke_still_corrects_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    router = make(deadline_s=10, clock=lambda: 1000.0 + now[0])
+    decision = router.decide()
+    now[0] += 60.0
+    router.expire()
+    assert router.record(decision.id, reward=1, occurred_at=1105.0) == "recorded"
+    assert router.statistics()[decision.arm][:3] == (1, 1, 1.0)
 
 
 def test_propensity_of_a_random_rule_is_the_frequency_of_its_choices() -> None:

@@ -87,6 +87,44 @@ def test_an_outcome_for_a_decision_that_left_memory_is_found_in_the_log(tmp_path
     again.close()
 
 
+@pytest.mark.parametrize("end", ["live", "snapshot", "log"])
+@pytest.mark.parametrize("remember", [5, 1000])
+def test_a_reset_holds_for_decisions_that_left_memory_and_after_a_restart(tmp_path: Path, end: str, remember: int) -> None:
+    router = open_router(tmp_path / "r.db", remember=remember)
+    ids = [router.decide().id for _ in range(20)]
+    for each in ids[:10]:
+        router.record(each, status="failure")
+    router.change("reset")
+    late = {router.decide().id: "success" for _ in range(3)}
+    if end != "live":
+        (router.close if end == "snapshot" else lambda: close_without_snapshot(router))()
+        router = open_router(tmp_path / "r.db", remember=remember)
+    before = everything(router)[0]
+    assert [router.record(each, status="success") for each in ids[:10]] == ["corrected"] * 10
+    assert everything(router)[0] == before
+    assert [router.record(each, status=status) for each, status in late.items()] == ["recorded"] * 3
+    assert sum(row[2] for row in router.statistics().values()) == 3
+    after = everything(router)
+    close_without_snapshot(router)
+    again = open_router(tmp_path / "r.db", remember=remember)
+    assert everything(again) == after
+    again.close()
+
+
+def test_a_router_made_again_knows_nothing_of_the_one_that_was_deleted(tmp_path: Path) -> None:
+    router = open_router(tmp_path / "r.db")
+    old = router.decide()
+    router.delete()
+    close_without_snapshot(router)
+    for _ in range(2):
+        again = Router({"x": 1.0, "y": 2.0}, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts")
+        with pytest.raises(KeyError, match="no decision"):
+            again.record(old.id, reward=1)
+        assert again.decide().id != old.id
+        assert set(again.statistics()) == {"x", "y"}
+        again.close()
+
+
 def test_a_router_that_forgets_early_is_restored_bit_for_bit(tmp_path: Path) -> None:
     straight, with_break = (open_router(tmp_path / name, remember=7) for name in ("one.db", "two.db"))
     for router in (straight, with_break):

@@ -1,9 +1,11 @@
 """A decision: which arm, what to try next, and why."""
 
+import math
 from struct import unpack
 from typing import Any, NamedTuple
 
 from thrifty.router.kernels import BEST, FACTS, FLOOR
+from thrifty.router.sent import Sent
 
 CODES = {
     "exploit": "the cheapest arm whose mean reward clears the floor",
@@ -58,30 +60,53 @@ class Decision:
 
     """
 
-    __slots__ = (
-        "_facts",
-        "_names",
-        "_reason",
-        "_segment",
-        "arm",
-        "code",
-        "degraded",
-        "id",
-        "position",
-        "propensity",
-        "repeated",
-        "segment",
-        "version",
-    )  # fmt: skip
+    __slots__ = ("_facts", "_names", "_reason", "_segment", "_sent", "repeated")
 
-    def __init__(
-        self, id: str, arm: str, *, code: str, propensity: float, segment: str, version: int,
-        facts: bytes = b"", names: tuple[str, ...] = (), decided_by: str = "",
-    ) -> None:  # fmt: skip
-        self.id, self.arm, self.code, self.propensity, self.segment, self.version = id, arm, code, propensity, segment, version
-        self._facts, self._names, self._segment = facts, names, decided_by
-        self.position, self.repeated, self.degraded = 0, False, False
+    def __init__(self, sent: Sent, facts: bytes, names: tuple[str, ...], decided_by: str) -> None:
+        self._sent, self._facts, self._names, self._segment = sent, facts, names, decided_by
         self._reason: Reason | None = None
+        self.repeated = False
+
+    @property
+    def id(self) -> str:
+        """To be given back with the outcome."""
+        return self._sent.id
+
+    @property
+    def arm(self) -> str:
+        """The arm to use."""
+        return str(self._sent.row.arm)
+
+    @property
+    def propensity(self) -> float:
+        """The probability of this arm."""
+        value = self._sent.row.value
+        return math.nan if value is None else value
+
+    @property
+    def code(self) -> str:
+        """Why, in one word."""
+        return self._sent.row.code
+
+    @property
+    def segment(self) -> str:
+        """What the decision is for."""
+        return self._sent.row.segment or ""
+
+    @property
+    def version(self) -> int:
+        """How often the router's arms had been changed."""
+        return self._sent.version
+
+    @property
+    def position(self) -> int:
+        """Of the decision in the log."""
+        return self._sent.position
+
+    @property
+    def degraded(self) -> bool:
+        """Whether it is not durable."""
+        return self._sent.degraded
 
     @property
     def explored(self) -> bool:
@@ -96,8 +121,6 @@ class Decision:
         return self._reason
 
     def _work_out_reason(self) -> Reason:
-        if not self._facts:
-            return Reason(self.code, None, 0.0, (), None, self._segment)
         n_arms = len(self._names)
         facts = unpack(f"{FACTS + 3 * n_arms}d", self._facts)
         floor, best = facts[FLOOR], int(facts[BEST])

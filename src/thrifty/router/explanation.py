@@ -80,7 +80,7 @@ def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, g
     path = ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]
     levels = next(found for each in path if (found := tree.find(each)) is not None)
     segment = levels[0]
-    decider = next((level for level in levels if level.outcomes >= settings.young_outcomes), levels[-1])
+    decider = next((level for level in levels if level.outcomes[0] >= settings.young_outcomes), levels[-1])
     view = decider.main
     view.look()
     floor = float(view.facts[FLOOR])

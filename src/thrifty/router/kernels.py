@@ -28,6 +28,8 @@ class State(NamedTuple):
     words: Any
     stream: Any
     facts: Any
+    outcomes: Any  # how many the segment has seen, of all arms
+    parent: Any  # the book of the segment above; 0 for none
 
 
 STREAMS = 4
@@ -136,28 +138,31 @@ def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequ
 
 @driver
 def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost):
-    """Add to the sums of `arm`, numbered as in the segment, and tell the rule when that was an outcome or the correction of one.
+    """Add to the sums of `arm`, numbered as in the segment, here and in all segments above.
 
-    A first outcome arrives as seen = 1, its withdrawal as seen = -1 and the old numbers negated, a correction as seen = 0 with
-    the differences.
+    The rule is told when that was an outcome or the correction of one. A first outcome arrives as seen = 1, its withdrawal as
+    seen = -1 and the old numbers negated, a correction as seen = 0 with the differences.
     """
-    state = unpack(book)
-    truth = state.truth[arm]
-    truth.sent += sent
-    truth.seen += seen
-    truth.reward_sum += reward
-    truth.cost_sum += cost
-    place = state.places[arm]
-    if place < 0:
-        return
-    stats = state.stats
-    mine = stats[place]
-    mine.sent, mine.seen, mine.reward_sum, mine.cost_sum = truth.sent, truth.seen, truth.reward_sum, truth.cost_sum
-    if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0:
-        if seen < 1:
-            reward, cost = mean_reward(stats, place), mean_cost(stats, place)
-        terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
-        observe(terms, stats, state.memory, Outcome(place, reward, cost))
+    while book != 0:
+        state = unpack(book)
+        book = state.parent
+        state.outcomes[0] += seen
+        truth = state.truth[arm]
+        truth.sent += sent
+        truth.seen += seen
+        truth.reward_sum += reward
+        truth.cost_sum += cost
+        place = state.places[arm]
+        if place < 0:
+            continue
+        stats = state.stats
+        mine = stats[place]
+        mine.sent, mine.seen, mine.reward_sum, mine.cost_sum = truth.sent, truth.seen, truth.reward_sum, truth.cost_sum
+        if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0:
+            first = seen >= 1
+            said = Outcome(place, reward if first else mean_reward(stats, place), cost if first else mean_cost(stats, place))
+            terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+            observe(terms, stats, state.memory, said)
 
 
 @driver

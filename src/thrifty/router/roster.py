@@ -18,13 +18,14 @@ class Roster:
         self.status = ["active"] * len(self.names)
         self.newcomers: set[int] = set()
         self.pinned: int | None = None
-        self._index = {name: arm for arm, name in enumerate(self.names)}
+        self._index: dict[str | None, int] = {name: arm for arm, name in enumerate(self.names)}
 
-    def index(self, name: str) -> int:
+    def index(self, name: str | None) -> int:
         """The number of an arm, or a ValueError that names those there are."""
-        if name not in self._index:
+        arm = self._index.get(name)
+        if arm is None:
             raise ValueError(f"arm {name!r:.80} is unknown: there are {', '.join(self.active())[:300]}")
-        return self._index[name]
+        return arm
 
     def active(self) -> list[str]:
         """Names of the arms that may be chosen."""

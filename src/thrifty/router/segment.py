@@ -12,12 +12,13 @@ MAX_VIEWS = 32
 class Segment:
     """Statistics of a segment and of everything below it, so that a young child can lean on its parent."""
 
-    def __init__(self, name: str, kit: Kit, key: Key, *, n_arms: int) -> None:
-        self.name, self.kit = name, kit
+    def __init__(self, name: str, kit: Kit, key: Key, *, n_arms: int, parent: "Segment | None") -> None:
+        self.name, self.kit, self.parent = name, kit, parent
         self.truth = np.zeros(n_arms, ArmStatistics)
-        self.outcomes = 0  # how many the rules were told of, kept here because reading an array from Python is slow
-        self.main = View(kit, key, self.truth)
+        self._outcomes = np.zeros(1, np.int64)
+        self.outcomes = memoryview(self._outcomes.data)  # one number: how many the rule was told of
         self.views: dict[Key, View] = {}
+        self.main = self._make_main(key)
 
     def view(self, key: Key) -> View:
         """The rule for an eligible set, up to date."""
@@ -27,25 +28,29 @@ class Segment:
         if found is None:
             if len(self.views) >= MAX_VIEWS:
                 del self.views[next(iter(self.views))]
-            found = self.views[key] = View(self.kit, key, self.truth)
+            found = self.views[key] = View(self.kit, key, self.truth, self._outcomes)
         else:
             found.catch_up()
         return found
 
     def rearrange(self, key: Key, *, n_arms: int) -> None:
-        """Other arms or prices: the statistics stay, the rules begin again from them."""
+        """Other arms or prices: the statistics stay, the rules begin again from them. The parent must have done so before."""
         if n_arms > self.truth.size:
             grown = np.zeros(n_arms, ArmStatistics)
             grown[: self.truth.size] = self.truth
             self.truth = grown
-        self.main = View(self.kit, key, self.truth)
+        self.main = self._make_main(key)
         self.views.clear()
 
-    def forget(self, arm: int) -> None:
-        """The arm's statistics begin again at zero, apart from what is still pending."""
-        known = self.truth[arm : arm + 1]
-        self.outcomes -= int(known["seen"][0])
-        pending = known["sent"] - known["seen"]
-        known[:] = 0
-        known["sent"] = pending
+    def _make_main(self, key: Key) -> View:
+        return View(self.kit, key, self.truth, self._outcomes, 0 if self.parent is None else self.parent.main.book)
+
+    def forget(self, arms: list[int]) -> None:
+        """The statistics of these arms begin again at zero, apart from what is pending. The parent must have done so before."""
+        for arm in arms:
+            known = self.truth[arm : arm + 1]
+            self.outcomes[0] -= int(known["seen"][0])
+            pending = known["sent"] - known["seen"]
+            known[:] = 0
+            known["sent"] = pending
         self.rearrange((self.main.arms, self.main.prices), n_arms=self.truth.size)

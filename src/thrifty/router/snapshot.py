@@ -2,25 +2,21 @@
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from thrifty.router.roster import Roster
 from thrifty.router.settings import Settings
-from thrifty.router.tree import Tree
+from thrifty.router.state import State
 
-if TYPE_CHECKING:
-    from thrifty.router.router import Router
-
-FORMAT = 1
+FORMAT = 3
 
 
-def dump(router: "Router") -> bytes:
-    """The state of `router`, which nobody is using meanwhile."""
-    roster, tree = router.roster, router._tree
+def dump(state: State) -> bytes:
+    """A state that nobody is changing meanwhile."""
+    roster, tree = state.roster, state.tree
     segments = {
         name: {
             "truth": _text(segment.truth.tobytes()),
-            "outcomes": segment.outcomes,
+            "outcomes": segment.outcomes[0],
             "main": [_text(leaf) for leaf in segment.main.dump()],
             "views": [[key, [_text(leaf) for leaf in view.dump()]] for key, view in segment.views.items()],
         }
@@ -29,38 +25,42 @@ def dump(router: "Router") -> bytes:
     }
     body = {
         "format": FORMAT,
-        "settings": router.settings.to_dict(),
+        "settings": state.settings.to_dict(),
         "arms": [list(each) for each in zip(roster.names, roster.prices, roster.status, strict=True)],
         "newcomers": sorted(roster.newcomers),
         "pinned": roster.pinned,
-        "version": router.version,
-        "sequence": router._sequence,
-        "groups": router.groups,
-        "counts": router.counts,
+        "version": state.version,
+        "deleted": state.deleted,
+        "sequence": state.sequence,
+        "groups": state.groups,
+        "counts": [state.decided, state.arrived, state.expired],
         "segments": segments,
     }
     return json.dumps(body, allow_nan=False).encode()
 
 
-def load(router: "Router", body: bytes) -> None:
-    """Put `router` into a dumped state; a ValueError or KeyError when it is of another format."""
-    state: dict[str, Any] = json.loads(body)
-    if state["format"] != FORMAT:
-        raise ValueError(f"snapshot of format {state['format']}, this version reads {FORMAT}")
-    router.settings = Settings(**state["settings"])
-    roster = router.roster = Roster({name: price for name, price, _ in state["arms"]})
-    roster.status = [status for _, _, status in state["arms"]]
-    roster.newcomers, roster.pinned = set(state["newcomers"]), state["pinned"]
-    router.version, router._sequence = state["version"], state["sequence"]
-    router.groups, router.counts = state["groups"], state["counts"]
-    tree = router._tree = Tree(router.settings, roster, router._replica)
-    for name, dumped in state["segments"].items():
+def load(fresh: State, body: bytes) -> State:
+    """The dumped state of the router and replica that `fresh` is of; a ValueError or KeyError when it is of another format."""
+    said: dict[str, Any] = json.loads(body)
+    if said["format"] != FORMAT:
+        raise ValueError(f"snapshot of format {said['format']}, this version reads {FORMAT}")
+    arms = {name: price for name, price, _ in said["arms"]}
+    state = State(fresh.name, arms, Settings(**said["settings"]), replica=fresh.replica, clock=fresh.clock)
+    roster, tree = state.roster, state.tree
+    roster.status = [status for _, _, status in said["arms"]]
+    roster.newcomers, roster.pinned = set(said["newcomers"]), said["pinned"]
+    state.version, state.deleted, state.sequence = said["version"], said["deleted"], said["sequence"]
+    state.groups = said["groups"]
+    state.decided, state.arrived, state.expired = said["counts"]
+    tree.rearrange(roster)
+    for name, dumped in said["segments"].items():
         segment = tree.levels(name)[0]
         segment.truth.view("u1")[:] = memoryview(_bytes(dumped["truth"]))
-        segment.outcomes = dumped["outcomes"]
+        segment.outcomes[0] = dumped["outcomes"]
         segment.main.load([_bytes(leaf) for leaf in dumped["main"]])
-        for (arms, prices), leaves in dumped["views"]:
-            segment.view((tuple(arms), tuple(prices))).load([_bytes(leaf) for leaf in leaves])
+        for (arms_seen, prices), leaves in dumped["views"]:
+            segment.view((tuple(arms_seen), tuple(prices))).load([_bytes(leaf) for leaf in leaves])
+    return state
 
 
 def _text(content: bytes) -> str:

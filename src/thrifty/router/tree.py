@@ -16,8 +16,9 @@ class Tree:
     def __init__(self, settings: Settings, roster: Roster, replica: int) -> None:
         self._replica = replica
         self._stream = np.zeros(4, np.uint64)
-        self._segments: dict[str, Segment] = {}
+        self._segments: dict[str, Segment] = {}  # parents before their children
         self._levels: dict[str, tuple[Segment, ...]] = {}
+        self.known = self._levels.get  # levels of a segment that was asked for before, or None
         self.retune(settings, roster)
 
     def retune(self, settings: Settings, roster: Roster) -> None:
@@ -35,12 +36,12 @@ class Tree:
             segment.rearrange(self._key, n_arms=self._n_arms)
         if not self._segments:
             self._make("")
+            self._levels[""] = (self._segments[""],)
 
     def forget(self, arms: list[int]) -> None:
         """The statistics of these arms begin again."""
         for segment in self._segments.values():
-            for arm in arms:
-                segment.forget(arm)
+            segment.forget(arms)
 
     @property
     def root(self) -> Segment:
@@ -66,7 +67,7 @@ class Tree:
         missing = [each for each in path if each not in self._segments]
         if len(self._segments) + len(missing) > self._settings.max_segments:
             return tuple(self._segments[each] for each in (*path, "") if each in self._segments)
-        for each in missing:
+        for each in reversed(missing):
             self._make(each)
         self._levels[name] = tuple(self._segments[each] for each in (*path, ""))
         return self._levels[name]
@@ -76,4 +77,5 @@ class Tree:
         return self.levels(name) if name in self._segments else None
 
     def _make(self, name: str) -> None:
-        self._segments[name] = Segment(name, self._kit, self._key, n_arms=self._n_arms)
+        parent = self._segments[name.rpartition("/")[0]] if name else None
+        self._segments[name] = Segment(name, self._kit, self._key, n_arms=self._n_arms, parent=parent)

@@ -48,9 +48,12 @@ class Kit:
 
 
 class View:
-    """One rule over `key`; it knows the segment's statistics `truth` and keeps its own copy of the part it sees."""
+    """One rule over `key`; it knows the segment's statistics `truth` and keeps its own copy of the part it sees.
 
-    def __init__(self, kit: Kit, key: Key, truth: NDArray[np.void]) -> None:
+    `book` is where compiled code finds it; `parent` is the book of the segment above, which is told what this one is told.
+    """
+
+    def __init__(self, kit: Kit, key: Key, truth: NDArray[np.void], outcomes: NDArray[np.int64], parent: int = 0) -> None:
         self.arms, self.prices = key
         n_arms, alpha = len(self.arms), kit.settings.alpha
         known = not any(price is None for price in self.prices)
@@ -68,10 +71,10 @@ class View:
         self.peek = memoryview(self.facts.data)  # the same numbers; reading one from Python is five times faster
         self.state = State(
             *beforehand, truth, np.array(self.arms, dtype=np.int64), places, no_statistics(n_arms),
-            start(*beforehand), start(*beforehand), kit.words, np.zeros(4, np.uint64), self.facts,
+            start(*beforehand), start(*beforehand), kit.words, np.zeros(4, np.uint64), self.facts, outcomes, parent,
         )  # fmt: skip
         self._packed = pack(self.state)
-        self.book = self._packed.book
+        self.book = self._packed.address
         functions = kit.functions(terms, numbers, self.state)
         self.choose, self.weigh, self.fold = functions["choose"], functions["weigh"], functions["fold"]
         self._catch_up, self._survey = functions["catch_up"], functions["survey"]

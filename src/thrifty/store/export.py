@@ -1,66 +1,181 @@
-"""Export: the log as one row per decision, with what offline evaluation needs."""
+"""Export: the log as one row per decision, with what offline evaluation needs; docs/log.md describes the columns."""
 
 import csv
 import json
-from collections.abc import Iterator
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
-from thrifty.store.row import CHANGE, DECISION, Journal
+from thrifty.store.row import CHANGE, DECISION, OUTCOME, Journal, Row
 
-COLUMNS = (
-    "decision_id", "at", "segment", "request_id", "arm", "propensity", "price", "code", "shadow", "eligible",
-    "outcome", "outcome_at", "used_arm", "reward", "cost",
-)  # fmt: skip
-"""`eligible` is JSON, prices by arm; `outcome` is recorded, corrected, default, or empty while none has come."""
+CHUNK = 20_000
+"""Decisions held in memory at a time."""
 
 
-def export_log(journal: Journal, name: str, path: str | Path) -> int:
-    """Write the decisions of a router to a .csv or .parquet file, each with its last outcome; the number written."""
+class Line(NamedTuple):
+    """One decision and what became of it, in the order of the columns of an export."""
+
+    router: str
+    decision_id: str
+    at: float
+    segment: str
+    request_id: str | None
+    arm: str
+    propensity: float | None
+    price: float | None
+    code: str
+    shadow: bool
+    degraded: bool
+    alpha: float | None
+    policy: str | None
+    eligible: str
+    context: str | None
+    outcome: str
+    outcome_at: float | None
+    used_arm: str | None
+    reward: float | None
+    cost: float | None
+    void: bool
+    corrections: int
+
+
+COLUMNS = Line._fields
+
+
+def export_log(lines: Iterable[Line], path: str | Path) -> int:
+    """Write lines to a .csv or .parquet file; the number written. Memory stays bounded, however long the log is."""
     path = Path(path)
-    rows = list(decisions(journal, name))
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(rows)
-    elif path.suffix == ".parquet":
-        import polars
-
-        polars.DataFrame(rows, schema=list(COLUMNS), orient="row", infer_schema_length=None).write_parquet(path)
-    else:
+    if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"the file must end in .csv or .parquet, got {path.name!r}")
-    return len(rows)
+    return _write_csv(lines, path) if path.suffix == ".csv" else _write_parquet(lines, path)
 
 
-def decisions(journal: Journal, name: str) -> Iterator[tuple[Any, ...]]:
-    """One tuple of `COLUMNS` per decision, in order."""
-    prices: dict[str, float | None] = {}
-    away: set[str] = set()
-    found: dict[tuple[int, int], list[Any]] = {}
-    for _, row in journal.read(0):
+def _write_csv(lines: Iterable[Line], path: Path) -> int:
+    count = 0
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for line in lines:
+            writer.writerow([str(value).lower() if isinstance(value, bool) else value for value in line])
+            count += 1
+    return count
+
+
+def _write_parquet(lines: Iterable[Line], path: Path) -> int:
+    try:
+        import polars
+    except ImportError:
+        raise ValueError("Parquet needs polars: pip install 'thrifty[frames]', or write a .csv") from None
+    kinds = {str: polars.String, float: polars.Float64, bool: polars.Boolean, int: polars.Int64}
+    schema = {name: kinds[(get_args(kind) or (kind,))[0]] for name, kind in Line.__annotations__.items()}
+    rest, count = iter(lines), 0
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        parts: list[Path] = []
+        while chunk := list(islice(rest, CHUNK)):
+            parts.append(Path(folder) / f"{len(parts):06}.parquet")
+            polars.DataFrame(chunk, schema=schema, orient="row").write_parquet(parts[-1])
+            count += len(chunk)
+        if parts:
+            polars.scan_parquet(parts).sink_parquet(path)
+        else:
+            polars.DataFrame(schema=schema).write_parquet(path)
+    return count
+
+
+def decisions(journal: Journal, name: str) -> Iterator[Line]:
+    """One line per decision that the log still has, in its order, each with its last outcome.
+
+    The log is read twice: first for the outcomes, which wait in a file of their own, then for the decisions.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = _Outcomes(Path(folder) / "outcomes.db")
+        try:
+            outcomes.take(row for _, row in journal.scan() if row.kind == OUTCOME)
+            yield from _lines((row for _, row in journal.scan() if row.kind != OUTCOME), name, outcomes)
+        finally:
+            outcomes.close()
+
+
+class _Outcomes:
+    """The last outcome of every decision, on disk. A default never takes the place of an outcome that came."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = sqlite3.connect(path, isolation_level=None)
+        self._file.execute("PRAGMA journal_mode = OFF")
+        self._file.execute(
+            "CREATE TABLE last (replica INTEGER, sequence INTEGER, outcome TEXT, at REAL, arm TEXT, reward REAL, cost REAL, "
+            "corrections INTEGER, PRIMARY KEY (replica, sequence)) WITHOUT ROWID"
+        )
+
+    def take(self, rows: Iterator[Row]) -> None:
+        """Fold outcomes in the order of the log."""
+        self._file.execute("BEGIN")
+        self._file.executemany(
+            "INSERT INTO last VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET outcome = excluded.outcome, "
+            "at = excluded.at, arm = excluded.arm, reward = excluded.reward, cost = excluded.cost, "
+            "corrections = corrections + excluded.corrections WHERE excluded.outcome <> 'default'",
+            (
+                (row.replica, row.sequence, row.code, row.at, row.arm, row.value, row.cost, int(row.code == "corrected"))
+                for row in rows
+            ),
+        )
+        self._file.execute("COMMIT")
+
+    def find(self, row: Row) -> tuple[Any, ...]:
+        """outcome, outcome_at, used_arm, reward, cost, void, corrections of a decision."""
+        found = self._file.execute(
+            "SELECT outcome, at, arm, reward, cost, corrections FROM last WHERE replica = ? AND sequence = ?",
+            (row.replica, row.sequence),
+        ).fetchone()
+        if found is None:
+            return ("none", None, None, None, None, False, 0)
+        *facts, corrections = found
+        return (*facts, facts[3] is None and facts[0] != "default", corrections)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+class _Terms:
+    """What a router's changes say about the decisions after them: arms, prices, alpha, policy."""
+
+    def __init__(self) -> None:
+        self._prices: dict[str, float | None] = {}
+        self._away: set[str] = set()
+        self.alpha: float | None = None
+        self.policy: str | None = None
+        self.eligible = "{}"
+
+    def follow(self, action: str, body: dict[str, Any]) -> None:
+        """Take over a change."""
+        if action == "create":
+            self._prices, self._away = dict(body["arms"]), set()
+        elif action in ("add", "price"):
+            self._prices[body["arm"]] = body["price"]
+        if action in ("create", "settings"):
+            settings = body.get("settings", body)
+            self.alpha, self.policy = settings.get("alpha"), settings.get("policy")
+        if action in ("add", "resume"):
+            self._away.discard(body["arm"])
+        elif action in ("retire", "pause"):
+            self._away.add(body["arm"])
+        self.eligible = json.dumps({arm: price for arm, price in self._prices.items() if arm not in self._away})
+
+
+def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line]:
+    terms = _Terms()
+    for row in rows:
         detail = json.loads(row.detail) if row.detail else {}
         if row.kind == CHANGE:
-            _follow(row.code, detail, prices, away)
+            terms.follow(row.code, detail)
         elif row.kind == DECISION:
-            here = {arm: price for arm, price in prices.items() if arm not in away}
-            eligible = dict(detail["eligible"]) if "eligible" in detail else here
-            found[row.replica, row.sequence] = [
-                f"{name}.{row.replica:x}.{row.sequence:x}", row.at, row.segment, row.request_id, row.arm, row.value, row.cost,
-                row.code, bool(detail.get("shadow")), json.dumps(eligible), None, None, None, None, None,
-            ]  # fmt: skip
-        else:
-            found[row.replica, row.sequence][10:] = [row.code, row.at, row.arm, row.value, row.cost]
-    for values in found.values():
-        yield tuple(values)
-
-
-def _follow(action: str, body: dict[str, Any], prices: dict[str, float | None], away: set[str]) -> None:
-    if action == "create":
-        prices.update(body["arms"])
-    elif action in ("add", "price"):
-        prices[body["arm"]] = body["price"]
-    if action in ("add", "resume"):
-        away.discard(body["arm"])
-    elif action in ("retire", "pause"):
-        away.add(body["arm"])
+            yield Line(
+                name, f"{name}.{row.replica:x}.{row.sequence:x}", row.at, row.segment or "", row.request_id, str(row.arm),
+                row.value, row.cost, row.code, bool(detail.get("shadow")), bool(detail.get("degraded")), terms.alpha, terms.policy,
+                json.dumps(dict(detail["eligible"])) if "eligible" in detail else terms.eligible,
+                json.dumps(detail["context"]) if "context" in detail else None, *outcomes.find(row),
+            )  # fmt: skip

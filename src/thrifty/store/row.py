@@ -52,11 +52,17 @@ class Journal(Protocol):
     def read(self, after: int) -> Iterator[tuple[int, Row]]:
         """Durable rows after a position, in order."""
 
+    def scan(self) -> Iterator[tuple[int, Row]]:
+        """All durable rows there still are, in order; not enough for a fold when older ones were pruned."""
+
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
-        """The decision and then its outcomes, before a position; nothing when there is no such decision."""
+        """The decision, and then in order its outcomes and the changes that created or reset anything, before a position.
+
+        Nothing when there is no such decision.
+        """
 
     def recent(self, decisions: int, *, upto: int) -> list[Row]:
-        """The last so many decisions up to a position, in order, and then the outcomes they had by then."""
+        """The last so many decisions up to a position, in order, with all outcomes and all creations and resets in between."""
 
     def save_snapshot(self, position: int, body: bytes) -> None:
         """Keep a snapshot of the fold of everything up to `position`, once that is durable."""

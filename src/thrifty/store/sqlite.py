@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from thrifty.store.row import DECISION, OUTCOME, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row, StoreError
 from thrifty.store.writer import Writer
 
 MIGRATIONS = (
@@ -26,11 +26,15 @@ MIGRATIONS = (
     CREATE TABLE pruned (router TEXT PRIMARY KEY, upto INTEGER NOT NULL) STRICT;
     CREATE TABLE keys (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL) STRICT;
     """,
+    """
+    CREATE INDEX log_changes ON log (router, position) WHERE kind = 'c';
+    """,
 )
 """Numbered by their place; a file says in user_version how many it has had."""
 
 KEPT_SNAPSHOTS = 2
 _COLUMNS = ", ".join(Row._fields)
+_FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
 _INSERT = f"INSERT INTO log (position, router, {_COLUMNS}) VALUES ({', '.join('?' * (len(Row._fields) + 2))})"
 
 
@@ -44,8 +48,15 @@ class SqliteStore:
     ...     store.close()
     """
 
-    def __init__(self, path: str | Path, *, busy_s: float = 5.0) -> None:
+    def __init__(self, path: str | Path, *, busy_s: float = 5.0, reading: bool = False) -> None:
         self.path = Path(path)
+        self._read_lock = threading.Lock()
+        self._reads_only = reading
+        if reading:
+            self._reading = _look_into(self.path, busy_s)
+            self._check_version(self._reading)
+            self.writer = Writer(self._commit, durable=0)
+            return
         self._lock_file = _own(self.path)
         try:
             self._writing = self._connect(busy_s)
@@ -56,7 +67,6 @@ class SqliteStore:
         except sqlite3.Error as error:
             os.close(self._lock_file)
             raise StoreError(f"cannot open {self.path}: {error}") from error
-        self._read_lock = threading.Lock()
         self.writer = Writer(self._commit, durable=max(last, pruned))
 
     def journal(self, router: str) -> "SqliteJournal":
@@ -67,6 +77,10 @@ class SqliteStore:
         """The names of the routers that have a log and were not deleted."""
         rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' GROUP BY router")
         return [name for name, last in rows if self.query("SELECT code FROM log WHERE position = ?", last)[0][0] != "delete"]
+
+    def logged(self) -> list[str]:
+        """The names of the routers that have a log, deleted ones included."""
+        return [name for (name,) in self.query("SELECT DISTINCT router FROM log ORDER BY router")]
 
     def keys(self) -> list[tuple[str, str]]:
         """Digest and roles of every API key."""
@@ -91,9 +105,10 @@ class SqliteStore:
     def close(self) -> None:
         """Commit what was appended, and let go of the file."""
         self.writer.close()
-        self._writing.close()
         self._reading.close()
-        os.close(self._lock_file)
+        if not self._reads_only:
+            self._writing.close()
+            os.close(self._lock_file)
 
     def _connect(self, busy_s: float) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=busy_s, isolation_level=None, check_same_thread=False)
@@ -101,14 +116,20 @@ class SqliteStore:
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
-    def _migrate(self) -> None:
-        (version,) = self._writing.execute("PRAGMA user_version").fetchone()
+    def _check_version(self, connection: sqlite3.Connection) -> int:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
             raise StoreError(f"{self.path} was written by a newer thrifty (schema {version}, this one knows {len(MIGRATIONS)})")
+        return int(version)
+
+    def _migrate(self) -> None:
+        version = self._check_version(self._writing)
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
             self._writing.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     def _commit(self, batch: list[tuple[int, Any]]) -> None:
+        if self._reads_only:
+            raise StoreError(f"{self.path} was opened for reading")
         try:
             self._writing.execute("BEGIN IMMEDIATE")
             rows = [(position, *item) for position, item in batch if len(item) > 2]
@@ -155,6 +176,13 @@ class SqliteJournal:
             raise StoreError(
                 f"rows up to {pruned[0][0]} of {self._router!r} were pruned, and no snapshot that covers them is whole"
             )
+        yield from self._rows(after)
+
+    def scan(self) -> Iterator[tuple[int, Row]]:
+        """See `Journal`."""
+        yield from self._rows(0)
+
+    def _rows(self, after: int) -> Iterator[tuple[int, Row]]:
         while rows := self._store.query(
             f"SELECT position, {_COLUMNS} FROM log WHERE router = ? AND position > ? ORDER BY position LIMIT 10000",
             self._router,
@@ -166,27 +194,34 @@ class SqliteJournal:
 
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
         """See `Journal`."""
-        rows = self._store.query(
-            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND sequence = ? AND kind IN ('d', 'o') AND replica = ? AND position < ? "
-            "ORDER BY position",
-            self._router, sequence, replica, 2**62 if before is None else before,
+        first = self._store.query(
+            f"SELECT position FROM log WHERE router = ? AND sequence = ? AND kind = '{DECISION}' AND replica = ?",
+            self._router, sequence, replica,
         )  # fmt: skip
-        return [Row(*row) for row in rows] if rows and rows[0][0] == DECISION else []
+        if not first:
+            return []
+        own = f"sequence = ?2 AND kind IN ('{DECISION}', '{OUTCOME}') AND replica = ?3"
+        rows = self._store.query(
+            f"SELECT position, {_COLUMNS} FROM log WHERE router = ?1 AND {own} AND position < ?5 UNION ALL "
+            f"SELECT position, {_COLUMNS} FROM log WHERE router = ?1 AND {_FORGETTING} AND position BETWEEN ?4 AND ?5 - 1 "
+            "ORDER BY position",
+            self._router, sequence, replica, first[0][0], 2**62 if before is None else before,
+        )  # fmt: skip
+        return [Row(*row[1:]) for row in rows]
 
     def recent(self, decisions: int, *, upto: int) -> list[Row]:
         """See `Journal`."""
         found = self._store.query(
-            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND kind = '{DECISION}' AND position <= ? ORDER BY position DESC LIMIT ?",
-            self._router, upto, decisions,
+            f"SELECT position FROM log WHERE router = ? AND kind = '{DECISION}' AND position <= ? "
+            "ORDER BY position DESC LIMIT 1 OFFSET ?",
+            self._router, upto, decisions - 1,
         )  # fmt: skip
-        rows = [Row(*row) for row in reversed(found)]
-        first = min((row.sequence for row in rows), default=0)
-        outcomes = self._store.query(
-            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND kind = '{OUTCOME}' AND sequence >= ? AND position <= ? "
+        rows = self._store.query(
+            f"SELECT {_COLUMNS} FROM log WHERE router = ? AND position BETWEEN ? AND ? AND (kind <> '{CHANGE}' OR {_FORGETTING}) "
             "ORDER BY position",
-            self._router, first, upto,
+            self._router, found[0][0] if found else 0, upto,
         )  # fmt: skip
-        return rows + [Row(*row) for row in outcomes]
+        return [Row(*row) for row in rows]
 
     def save_snapshot(self, position: int, body: bytes) -> None:
         """See `Journal`."""
@@ -220,6 +255,18 @@ class SqliteJournal:
             self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, last)
             self._store.execute("DELETE FROM log WHERE router = ? AND position <= ?", self._router, last)
         return int(count)
+
+
+def _look_into(path: Path, busy_s: float) -> sqlite3.Connection:
+    """A connection that cannot write, beside whoever owns the file."""
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("SELECT 1 FROM log LIMIT 1")
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot read {path}: {error}") from error
+    return connection
 
 
 def _own(path: Path) -> int:
