@@ -30,13 +30,15 @@ class History:
         return self.instance.n_arms
 
     def mean(self, arm: int) -> float:
+        if not self.rewards[arm]:
+            return 0.0
         total = 0.0
         for reward in self.rewards[arm]:
             total += reward
         return total / len(self.rewards[arm])
 
     def radius(self, arm: int) -> float:
-        return math.sqrt(2 * math.log(self.horizon) / len(self.rewards[arm]))
+        return math.sqrt(2 * math.log(self.horizon) / max(len(self.rewards[arm]), 1))
 
     def upper(self, arm: int) -> float:
         return min(self.mean(arm) + self.radius(arm), 1.0)
@@ -316,4 +318,51 @@ def play(twin: Twin, instance: Instance, horizon: int, seed: int, run: int = 0) 
         history.rewards[arm].append(1.0 if uniform(world) < instance.means[arm] else 0.0)
         history.rounds += 1
         arms.append(arm)
+    return arms
+
+
+def play_late(
+    twin: Twin,
+    pieces: Sequence[tuple[int, Instance]],
+    rounds: int,
+    *,
+    arrivals: Callable[[int, Stream], float] = lambda t, _: t,
+    deadline: float = math.inf,
+    window: float = math.inf,
+    seed: int,
+) -> list[int]:
+    """The arms a twin chooses in a world that changes, is heard late and forgets; nobody knows the horizon.
+
+    `arrivals(t, stream)` is the round after which the outcome of round t is known, infinite for never.
+    """
+    world, own, late = make_streams(seed, np.array([[0, 0], [0, 1], [0, 2]]))
+    n_arms = pieces[0][1].n_arms
+    arms: list[int] = []
+    known: list[tuple[int, float, float]] = []  # arm, whether it counts as an outcome, reward; oldest first
+    due: dict[int, list[tuple[int, float, float]]] = {}
+    horizon = raised = n_arms
+    for t in range(rounds):
+        instance = [each for start, each in pieces if start <= t][-1]
+        if t >= raised:
+            raised = t + max(t // 8, n_arms)
+            horizon = int(min(raised, window))
+        history = History(instance, horizon, own, rewards=[[] for _ in range(n_arms)], rounds=t)
+        for arm, counts, reward in known:
+            if counts:
+                history.rewards[arm].append(reward)
+            else:
+                history.rewards[arm][-1] += reward  # a correction moves the sum and leaves the count
+        arm = twin(history)
+        arms.append(arm)
+        reward = 1.0 if uniform(world) < instance.means[arm] else 0.0
+        when = arrivals(t, late)
+        if when <= t + deadline:
+            if when < math.inf:
+                due.setdefault(int(when), []).append((arm, 1.0, reward))
+        else:
+            if when < math.inf and reward != 0.0:
+                due.setdefault(int(when), []).append((arm, 0.0, reward))
+            due.setdefault(t + int(deadline), []).append((arm, 1.0, 0.0))
+        known += due.pop(t, [])
+        known = known[-int(window) :] if window < math.inf else known
     return arms

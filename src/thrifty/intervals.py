@@ -2,8 +2,8 @@
 
 `side` is +1.0 for the upper bound and -1.0 for the lower one. All clip to [0, 1], and say 1 and 0 before the first outcome.
 `paper`, `hoeffding`
-and `kl` hold for all arms and all T rounds at once when the horizon is T. Where the horizon is unknown, T is at least the number of
-decisions so far, and their chances of failing after round t sum to at most 1 / t for `hoeffding` and `kl`. `mixture` needs no horizon.
+and `kl` hold for all arms and all T rounds at once when the horizon is T. Where the horizon is unknown, T is at least the number
+of decisions so far, and their chances of failing after round t sum to at most 1 / t for `hoeffding` and `kl`. `mixture` needs none.
 
 References
 ----------

@@ -10,7 +10,7 @@ from thrifty.compiled import builder, kernel
 from thrifty.intervals import paper_level, radius
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.posteriors import draw_beta
+from thrifty.policies.posteriors import PENDING, draw_beta
 from thrifty.policies.selection import highest
 from thrifty.statistics import mean_cost, mean_reward
 from thrifty.streams import below
@@ -99,6 +99,7 @@ TS = Policy(
     parameters={
         "a": Number(1.0, "first parameter of the Beta prior", low=1e-6),
         "b": Number(1.0, "second parameter of the Beta prior", low=1e-6),
+        "pending": PENDING,
     },
 )
 SCALARISED = Policy(

@@ -1,8 +1,8 @@
 """CS-ETC: explore every arm tau times, then play the cheapest arm that may still be good enough.
 
 [Sinha2021] Algorithm 2, and Algorithm 3 where costs are unknown. After the exploration an arm is feasible when its upper
-confidence bound reaches (1 - alpha) times the highest lower bound. tau = (T/K)^(2/3), rounded up, gives the regret of Theorem 3; without
-a horizon it grows with the decisions.
+confidence bound reaches (1 - alpha) times the highest lower bound. tau = (T/K)^(2/3), rounded up, gives the regret of Theorem 3.
+Without a horizon it grows with the decisions.
 Deviations: Algorithm 3 prints a strict inequality, which can leave no arm at alpha = 0; here feasible means >= everywhere.
 Ties in cost go to the higher upper bound, then to the lower index.
 """

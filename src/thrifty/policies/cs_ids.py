@@ -10,7 +10,8 @@ power 3 is the
 one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of [Lattimore2021].
 The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first.
 So before
-the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration.
+the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration. Where
+nobody knows T, outlook t + outset stands in for it after t decisions.
 
 Where costs are unknown, they are drawn from posteriors as well, and v_a counts what a pull tells through its cost too.
 
@@ -30,7 +31,7 @@ References
 
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,8 @@ from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.posteriors import draw_cost
+from thrifty.policies.posteriors import PENDING, draw_cost, expected
+from thrifty.problem import Terms
 from thrifty.streams import beta, uniform
 
 
@@ -121,9 +123,11 @@ def renew_draws(terms, stats, memory, stream):
     for arm in range(stats.size):
         if memory.stale[arm]:
             memory.stale[arm] = False
+            won = stats[arm].reward_sum
+            a, b = 1.0 + won, 1.0 + max(stats[arm].seen - won, 0.0)
+            weight = 1.0 + expected(terms, stats, arm) / (a + b)
             for cell in range(arm, memory.rewards.size, stats.size):
-                won = stats[arm].reward_sum
-                memory.rewards[cell] = beta(stream, 1.0 + won, 1.0 + max(stats[arm].seen - won, 0.0))
+                memory.rewards[cell] = beta(stream, weight * a, weight * b)
             if memory.cost_sums.size > 0:
                 for cell in range(arm, memory.costs.size, stats.size):
                     memory.costs[cell] = draw_cost(terms, stats, arm, stream) / terms.parameters.cost_scale
@@ -230,7 +234,8 @@ def _spread(memory, sums, arm):
 @kernel
 def worth_knowing_now(terms, regret, information):
     """The arm with the least regret when information is worth foresight (T/K)^(2/3)."""
-    worth = terms.parameters.foresight * (terms.horizon / regret.size) ** (2.0 / 3.0)
+    ahead = terms.parameters.outlook * terms.horizon + terms.parameters.outset
+    worth = terms.parameters.foresight * (ahead / regret.size) ** (2.0 / 3.0)
     chosen = 0
     for arm in range(1, regret.size):
         if regret[arm] - worth * information[arm] < regret[chosen] - worth * information[chosen]:
@@ -285,6 +290,12 @@ def _dominated(regret, information, arm):
     return beaten
 
 
+def settle_outlook(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Fill in how far to look ahead: to a known horizon and no further, else well beyond the decisions so far."""
+    usual = {"outlook": 2.0, "outset": 3000.0} if terms.horizon is None else {"outlook": 1.0, "outset": 0.0}
+    return {**numbers, **{name: value for name, value in usual.items() if numbers[name] is None}}
+
+
 POLICY = Policy(
     name="cs-ids",
     summary="what costs little regret for what it tells about the optimal arm: good whether arms are close or far apart",
@@ -300,6 +311,10 @@ POLICY = Policy(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
         ),
         "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
+        "outlook": Number(None, "how many times the decisions so far to plan for; 1 where the horizon is known, else 2", low=0.0),
+        "outset": Number(None, "how many decisions more to plan for; 0 where the horizon is known, else 3,000", low=0.0),
+        "pending": PENDING,
         "cost_scale": COST_SCALE,
     },
+    settle=settle_outlook,
 )

@@ -14,7 +14,7 @@ from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Part, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.posteriors import draw_beta, draw_cost, draw_gaussian, draw_shrunk
+from thrifty.policies.posteriors import PENDING, draw_beta, draw_cost, draw_gaussian, draw_shrunk
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
@@ -78,6 +78,7 @@ POLICY = Policy(
         "b": Number(1.0, "second parameter of the Beta prior", low=1e-6),
         "sigma_0": Number(1.0, "standard deviation of the shrunk prior", low=1e-6),
         "sigma_n": Number(1.0, "standard deviation of a reward under the shrunk prior", low=1e-6),
+        "pending": PENDING,
         "cost_scale": COST_SCALE,
     },
 )

@@ -1,7 +1,8 @@
 """One-shot ETC: explore every arm tau times, then commit for good to the cheapest arm that may be good enough.
 
 [Sinha2021] section 4: the variant that estimates the optimal arm once. Feasible as in CS-ETC. It commits at its first choice after
-the exploration, with the outcomes it has seen by then. Without a horizon it commits anew whenever the horizon it reckons with grows.
+the exploration, with the outcomes it has seen by then. Without a horizon it commits anew whenever the
+horizon it reckons with grows.
 """
 
 from typing import NamedTuple

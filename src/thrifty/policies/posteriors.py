@@ -3,6 +3,7 @@
 import math
 
 from thrifty.compiled import kernel
+from thrifty.policies.contract import Number
 from thrifty.statistics import mean_reward
 from thrifty.streams import beta, normal
 
@@ -10,8 +11,23 @@ from thrifty.streams import beta, normal
 @kernel
 def draw_beta(terms, stats, arm, stream):
     """Beta(a + S, b + n - S) after n outcomes that sum to S; rewards between 0 and 1 count as fractions of a success."""
-    successes = stats[arm].reward_sum
-    return beta(stream, terms.parameters.a + successes, terms.parameters.b + stats[arm].seen - successes)
+    won = stats[arm].reward_sum
+    a, b = terms.parameters.a + won, terms.parameters.b + max(stats[arm].seen - won, 0.0)
+    weight = 1.0 + expected(terms, stats, arm) / (a + b)
+    return beta(stream, weight * a, weight * b)
+
+
+@kernel
+def expected(terms, stats, arm):
+    """How many outcomes a posterior counts as if they had come back, at the mean it has already.
+
+    Decisions that are still pending will say something. A posterior that ignores them stays as wide as it was, and a rule that
+    draws from it goes on exploring what it has just sent a whole burst to explore: see docs/changing-worlds.md.
+    """
+    return terms.parameters.pending * stats[arm].pending
+
+
+PENDING = Number(1.0, "how much a decision without an outcome yet counts, as if it had come back at the mean", low=0.0, high=1.0)
 
 
 @kernel

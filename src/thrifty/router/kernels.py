@@ -136,6 +136,12 @@ def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequ
     return same / of
 
 
+@kernel
+def _copy_sums(truth, mine):
+    mine.sent, mine.seen, mine.pending = truth.sent, truth.seen, truth.pending
+    mine.reward_sum, mine.cost_sum = truth.reward_sum, truth.cost_sum
+
+
 @driver
 def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost):
     """Add to the sums of `arm`, numbered as in the segment, here and in all segments above.
@@ -150,6 +156,7 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
         truth = state.truth[arm]
         truth.sent += sent
         truth.seen += seen
+        truth.pending += sent - seen
         truth.reward_sum += reward
         truth.cost_sum += cost
         place = state.places[arm]
@@ -157,7 +164,7 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
             continue
         stats = state.stats
         mine = stats[place]
-        mine.sent, mine.seen, mine.reward_sum, mine.cost_sum = truth.sent, truth.seen, truth.reward_sum, truth.cost_sum
+        _copy_sums(truth, mine)
         if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0:
             first = seen >= 1
             said = Outcome(place, reward if first else mean_reward(stats, place), cost if first else mean_cost(stats, place))
@@ -177,7 +184,7 @@ def catch_up(init, choose, observe, parts, Parameters, unpack, copy, book):
     for place in range(stats.size):
         truth, mine = state.truth[state.arms[place]], stats[place]
         changed[place] = truth.seen != mine.seen or truth.reward_sum != mine.reward_sum or truth.cost_sum != mine.cost_sum
-        mine.sent, mine.seen, mine.reward_sum, mine.cost_sum = truth.sent, truth.seen, truth.reward_sum, truth.cost_sum
+        _copy_sums(truth, mine)
     for place in range(stats.size):
         if changed[place] and stats[place].seen > 0:
             observe(terms, stats, state.memory, Outcome(place, mean_reward(stats, place), mean_cost(stats, place)))

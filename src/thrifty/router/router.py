@@ -356,7 +356,8 @@ class Router:
         """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
         with self._lock:
             truth = self._state.tree.levels(segment)[0].truth
-            return {name: tuple(truth[arm].tolist()) for arm, name in enumerate(self.roster.names)}
+            rows = zip(self.roster.names, truth.tolist(), strict=False)
+            return {name: (sent, int(seen), won, spent) for name, (sent, seen, won, spent, _) in rows}
 
     def id_of(self, request_id: str) -> str:
         """The id of the decision that was asked for with a request_id, among those remembered."""

@@ -26,6 +26,8 @@ NONE = -1
 
 
 class Calendar(NamedTuple):
+    """Lists of entries, one per slot, and one of the free ones."""
+
     first: NDArray[np.int64]  # (S,) the first entry of every slot
     last: NDArray[np.int64]  # (S,)
     entries: NDArray[np.void]

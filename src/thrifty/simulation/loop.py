@@ -8,7 +8,7 @@ from thrifty.environments.sampling import draw_cost, draw_reward, laws_of_piece
 from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
 from thrifty.simulation.calendar import NONE, enter, is_due, new_calendar, release, take_due, with_room
-from thrifty.statistics import Outcome, no_statistics
+from thrifty.statistics import Outcome, fold, no_statistics
 
 # Pulls times arms between two looks at the stop flag: too many to cost anything, too few to keep Ctrl-C waiting for a second.
 _SLICE = 100_000
@@ -17,7 +17,14 @@ _NEVER = 1 << 62
 
 @kernel
 def take_outcome(take_in, observe, terms, stats, memory, recollection, outcome, seen, costs):
-    """Fold an outcome, or the correction of one, and tell the rule. True when it should begin again."""
+    """Fold an outcome, or the correction of one, and tell the rule. True when it should begin again.
+
+    `recollection` is None where nothing is forgotten; the rest is then not even compiled.
+    """
+    if recollection is None:
+        fold(stats, outcome.arm, seen, outcome.reward, outcome.cost, costs)
+        observe(terms, stats, memory, outcome)
+        return False
     changed = take_in(stats, recollection, outcome.arm, seen, outcome.reward, outcome.cost, costs)
     observe(terms, stats, memory, outcome)
     if changed == NOTHING_ELSE:

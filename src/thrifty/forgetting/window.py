@@ -1,0 +1,54 @@
+"""The sliding window: only the last outcomes count [Garivier2011b].
+
+[Garivier2011b] Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder, index, kernel, record
+from thrifty.forgetting.way import NOTHING_ELSE, Forgetting, probe_nothing
+from thrifty.problem import checked_count
+from thrifty.statistics import fold
+
+_Kept = record([("arm", np.int64), ("seen", np.float64), ("reward", np.float64), ("cost", np.float64)])
+
+
+class Ring(NamedTuple):
+    kept: NDArray[np.void]  # (W,) what was taken in, oldest at `next` once it is full
+    next: NDArray[np.int64]  # where the next one goes, and how many there are
+
+
+def window(length: int) -> Forgetting:
+    """Only the last `length` outcomes count, of all arms together [Garivier2011b].
+
+    >>> window(500).label
+    'window=500'
+    """
+    whole = checked_count("window", length)
+    return Forgetting(f"window={whole}", begin_ring, take_in_last, probe_nothing, (float(whole),), span=whole, most_arms=whole)
+
+
+@builder
+def begin_ring(n_arms, numbers):
+    return Ring(np.zeros(int(numbers[0]), _Kept), np.zeros(2, np.int64))
+
+
+@kernel
+def take_in_last(stats, ring, arm, seen, reward, cost, costs):
+    fold(stats, arm, seen, reward, cost, costs)
+    place = index(ring.next[0])
+    slot = ring.kept[place]
+    other = NOTHING_ELSE
+    if ring.next[1] == ring.kept.size:
+        other = slot.arm
+        fold(stats, other, -slot.seen, -slot.reward, -slot.cost, costs)
+        if stats[other].seen <= 0.0:
+            stats[other].reward_sum = 0.0  # rounding leaves nothing behind
+    else:
+        ring.next[1] += 1
+    slot.arm, slot.seen, slot.reward, slot.cost = arm, seen, reward, cost
+    ring.next[0] = place + 1 if place + 1 < ring.kept.size else 0
+    return other
