@@ -31,6 +31,16 @@ class StoreError(Exception):
     """The store cannot do what was asked; what was not acknowledged is not there."""
 
 
+class Listener(Protocol):
+    """Who follows the log of one router that several replicas write to: the router."""
+
+    def take(self, position: int, row: Row, ticket: int | None) -> None:
+        """The next row of the log; its ticket when it is one's own."""
+
+    def refuse(self, row: Row, known: Row) -> None:
+        """A decision of one's own is not going to be written, because its request_id was decided before."""
+
+
 class Journal(Protocol):
     """The log of one router, as the router sees it."""
 
