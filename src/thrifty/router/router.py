@@ -8,12 +8,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from thrifty.router.choice import choose, decider_of
 from thrifty.router.decision import Decision
 from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.fold import apply
+from thrifty.router.follower import Follower
 from thrifty.router.outcome import checked_outcome, default_row, outcome_row
 from thrifty.router.restore import find, restore
 from thrifty.router.roster import Roster
@@ -71,6 +73,7 @@ class Router:
         self._lock = threading.RLock()
         self._owned_store: Any = None
         self._journal: Journal | None = None
+        self._follower: Follower | None = None
         self._position = self._snapshot_at = 0
         self._stale = False
         self._state = State(self.name, checked_arms(arms), Settings(alpha=alpha, **settings), clock=clock)
@@ -86,7 +89,7 @@ class Router:
         """A router as its log in an open store left it."""
         router = cls.__new__(cls)
         router.name, router._lock, router._owned_store = checked_name("name", name), threading.RLock(), None
-        router._journal, router._stale = store.journal(name), False
+        router._journal, router._follower, router._stale = store.journal(name), None, False
         router._state = State(name, {"none": None}, Settings(alpha=0.0), clock=clock)
         router._restore()
         return router
@@ -131,12 +134,15 @@ class Router:
         """
         decision = self.decide_soon(segment, eligible=eligible, request_id=request_id)
         self.wait(decision.position)
+        self.finish(decision)
         return decision
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """A decision for each of several sets of arguments of `decide`, made durable together."""
         decisions = [self.decide_soon(**request) for request in requests]
-        self.wait(max((decision.position for decision in decisions), default=0))
+        for decision in decisions:
+            self.wait(decision.position)
+            self.finish(decision)
         return decisions
 
     def decide_soon(self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None) -> Decision:
@@ -144,6 +150,8 @@ class Router:
         with self._lock:
             state = self._state
             ledger = state.ledger
+            if self._follower is not None:
+                self._follower.admit(keep=True)
             if self._stale or time.monotonic() >= ledger.next_due:
                 self._ready()
                 state, ledger = self._state, self._state.ledger
@@ -170,10 +178,22 @@ class Router:
                     ),
                 )
             )  # fmt: skip
-            return Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
+            decision = Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
+            if self._follower is not None:
+                self._follower.answered(decision)
+            return decision
+
+    def finish(self, decision: Decision) -> None:
+        """Note, after waiting for a decision, whether it is given out degraded: before it is durable, because the store is away."""
+        if self._follower is not None:
+            decision._sent.degraded = self._follower.is_degraded(decision.position)
+
+    def is_degraded(self, position: int) -> bool:
+        """Whether a decision need not be waited for any longer, because the store is away."""
+        return self._follower is not None and self._follower.is_degraded(position)
 
     def wait(self, position: int) -> None:
-        """Return when everything up to `position` of the log is durable."""
+        """Return when what was given this `position` is durable; or, of a decision, is going to be because the store is away."""
         if self._journal is not None and position:
             try:
                 self._journal.wait(position)
@@ -216,6 +236,8 @@ class Router:
         view.look()
         decision = Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
         decision.repeated = True
+        if self._follower is not None:
+            self._follower.answered(decision)
         return decision
 
     # -- learning ----------------------------------------------------------------------------------------------------
@@ -267,6 +289,8 @@ class Router:
             if self._stale or time.monotonic() >= state.ledger.next_due:
                 self._ready()
                 state = self._state
+            if self._follower is not None:
+                return self._follower.record(decision_id, value, cost, arm, occurred_at)
             sent = state.ledger.find(decision_id) or find(state, decision_id, self._journal)
             row = outcome_row(state, sent, value, cost, arm, occurred_at)
             if isinstance(row, str):
@@ -284,14 +308,13 @@ class Router:
             self._reload()
         ledger, now = self._state.ledger, time.monotonic()
         while (late := ledger.due(now)) is not None:
+            if self._follower is not None and not self._follower.may_speak_for(late, now):
+                return
             self._speak_for(late)
 
     def _speak_for(self, sent: Sent) -> None:
-        """The default outcome, of a decision that this replica made; others speak for theirs."""
-        if sent.row.replica == self._state.replica:
-            self._take_in(default_row(self._state, sent), sent)
-        else:
-            sent.waiting = False
+        """The default outcome of a decision."""
+        self._take_in(default_row(self._state, sent), sent)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -333,9 +356,10 @@ class Router:
     def _take_change(self, action: str, body: dict[str, Any]) -> int:
         state = self._state
         arm = body.get("arm")
-        self._take_in(
-            Row(CHANGE, state.replica, state.sequence, state.clock(), None, None, arm, None, None, action, json.dumps(body))
-        )
+        row = Row(CHANGE, state.replica, state.sequence, state.clock(), None, None, arm, None, None, action, json.dumps(body))
+        if self._follower is not None:
+            return self._follower.change(row)
+        self._take_in(row)
         return self._position
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -392,6 +416,8 @@ class Router:
         """Hand a row to the log and fold it into the state."""
         if self._journal is None:
             return apply(self._state, row, sent)
+        if self._follower is not None:
+            return self._follower.send(row, sent)
         try:
             position = self._journal.append(row)
         except StoreError:
@@ -405,10 +431,18 @@ class Router:
             self._snapshot()
         return sent
 
+    def _reached(self, position: int) -> None:
+        """The state is the fold of a shared log up to `position`."""
+        self._position = position
+        if position - self._snapshot_at >= SNAPSHOT_EVERY:
+            self._snapshot()
+
     def _snapshot(self) -> None:
         assert self._journal is not None
         self._snapshot_at = self._position
-        self._journal.save_snapshot(self._position, dump(self._state))
+        with nullcontext() if self._follower is None else self._follower.grounded():
+            body = dump(self._state)
+        self._journal.save_snapshot(self._position, body)
 
     def _attach(self, journal: Journal) -> None:
         wanted = self._state
@@ -417,8 +451,7 @@ class Router:
         self._restore()
         if self._position == 0 or self._state.deleted:
             self.wait(self._take_change("create", {"arms": arms, "settings": wanted.settings.to_dict()}))
-        else:
-            self.configure(arms, wanted.settings, by="start")
+        self.configure(arms, wanted.settings, by="start")
 
     def _restore(self) -> None:
         """The fold of the log."""
@@ -428,9 +461,17 @@ class Router:
         arms = dict(zip(old.roster.names, old.roster.prices, strict=True))
         fresh = State(self.name, arms, old.settings, replica=journal.replica, clock=old.clock)
         self._state, self._position, self._snapshot_at = restore(fresh, journal)
+        if journal.shared:
+            self._follower = Follower(self, journal)
+            journal.listen(self._follower)
 
     def _reload(self) -> None:
-        """The log did not take what the state already counts: fold the log anew, so that nothing is counted that is not there."""
+        """The log did not take what the state already counts: fold the log anew, so that nothing is counted that is not there.
+
+        Of a shared log nothing is counted before it is there.
+        """
+        if self._follower is not None:
+            return
         with self._lock:
             self._stale = True
             self._restore()

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import psycopg
 
-from thrifty.store.row import DECISION, Listener, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, Listener, Row, StoreError
 
 POLL_S = 0.4
 """How often the log is looked at when no notification comes."""
@@ -26,10 +27,12 @@ MOST_OPEN = 200_000
 """Rows kept for a database that is away, at most."""
 
 BATCH = 5_000
+FAR_BEHIND = 10_000
 CHANNEL = "thrifty"
 _FIELDS = ", ".join(Row._fields)
-_READ = f"SELECT position, router, writer, ticket, {_FIELDS} FROM log WHERE position > %s AND position <= %s ORDER BY position"
-_COPY = f"COPY log (position, router, writer, ticket, {_FIELDS}) FROM STDIN"
+_ALL = f"position, router, writer, ticket, life, {_FIELDS}"
+_READ = f"SELECT {_ALL} FROM log WHERE position > %s AND position <= %s ORDER BY position"
+_COPY = f"COPY log ({_ALL}) FROM STDIN"
 
 log = logging.getLogger("thrifty.store")
 
@@ -41,6 +44,7 @@ class Item:
     router: str
     row: Row
     keep: bool  # to be written when the database is back, rather than given up when it goes away
+    life: int = 0  # how often the router had been deleted
     degraded: bool = False  # given out before it was written
     refused: bool = False
 
@@ -53,16 +57,19 @@ class Exchange:
     connect : opens a connection
     replica : the number of this process among all that ever wrote to the database
     position : up to where the log is known already
+    lives : by router, how often it had been deleted up to there
     degraded_s : for how long rows that are kept are taken while the database is away
 
     """
 
-    def __init__(self, connect: Callable[[], Any], *, replica: int, position: int, degraded_s: float) -> None:
+    def __init__(
+        self, connect: Callable[[], Any], *, replica: int, position: int, lives: dict[str, int], degraded_s: float
+    ) -> None:
         self._connect, self._replica, self._degraded_s = connect, replica, degraded_s
         self._lock = threading.Lock()
         self._work, self._done = threading.Condition(self._lock), threading.Condition(self._lock)
         self._order = threading.RLock()  # held while rows are handed to listeners
-        self.position = position
+        self.position, self._lives = position, lives
         self._listeners: dict[str, Listener] = {}
         self._open: dict[int, Item] = {}
         self._lost: dict[int, StoreError] = {}
@@ -146,11 +153,16 @@ class Exchange:
                 if ticket in self._open:
                     self._done.wait(0.1)
 
-    def listen(self, router: str, listener: Listener, catch_up: Callable[[int], None]) -> None:
-        """From now on hand the rows of a router to `listener`, after `catch_up(position)` has read all up to the position."""
+    def listen(self, router: str, listener: Listener) -> None:
+        """From now on hand the rows of a router to `listener`, which first reads by itself what came until now."""
         with self._order:
-            catch_up(self.position)
+            listener.catch_up(self.position)
             self._listeners[router] = listener
+
+    def ignore(self, router: str) -> None:
+        """Stop handing over rows of a router."""
+        with self._order:
+            self._listeners.pop(router, None)
 
     def call(self) -> None:
         """Say that there is something new in the log."""
@@ -226,9 +238,13 @@ class Exchange:
             self._done.notify_all()
 
     def _exchange(self) -> None:
-        with self._lock:
-            batch = dict(list(self._open.items())[:BATCH])
+        """Read what is new; write what is open, if anything is.
+
+        While the head is locked nothing is handed to routers, which may be busy: other replicas wait for it.
+        """
         connection = self._connection
+        with self._lock:
+            batch = dict(islice(self._open.items(), BATCH))
         if not batch:
             (head,) = connection.execute("SELECT position FROM head").fetchone()
             self._read(head)
@@ -236,26 +252,33 @@ class Exchange:
         begun = connection.execute("BEGIN; SELECT position FROM head FOR UPDATE")
         begun.nextset()
         (head,) = begun.fetchone()
-        written = self._read(head)
+        if head - self.position > FAR_BEHIND:
+            connection.execute("COMMIT")
+            self._read(head)
+            return
+        lines = connection.execute(_READ, (self.position, head)).fetchall() if head > self.position else []
+        written = self._mine(lines)
         batch = {ticket: item for ticket, item in batch.items() if ticket not in written}
+        self._enter_lives(lines, batch)
         known = self._known_requests(batch)
         going = {ticket: item for ticket, item in batch.items() if item.degraded or ticket not in known}
-        lines = [
-            (position, item.router, self._replica, ticket, *_marked(item, known=ticket in known))
+        lines += [
+            (position, item.router, self._replica, ticket, item.life, *_marked(item, known=ticket in known))
             for position, (ticket, item) in enumerate(going.items(), start=head + 1)
         ]
-        if lines:
+        if going:
             with connection.cursor().copy(_COPY) as copy:
-                for line in lines:
+                for line in lines[-len(going) :]:
                     copy.write_row(line)
             connection.execute(f"UPDATE head SET position = {lines[-1][0]:d}; NOTIFY {CHANNEL}, '{self._replica:d}'; COMMIT")
         else:
             connection.execute("COMMIT")
-        self.commits += 1
+        with self._lock:
+            self.commits += 1
+            self._busy_since = None
+        self._deliver(lines)
         self._refuse({ticket: item for ticket, item in batch.items() if ticket not in going}, known)
-        with self._order:
-            self._deliver(lines)
-        self._settle(going)
+        self._settle([*written, *going])
 
     def _refuse(self, batch: dict[int, Item], known: dict[int, Row]) -> None:
         """Take back decisions that were made before; but for those given out meanwhile, which are written next time."""
@@ -266,32 +289,41 @@ class Exchange:
         with self._order:
             for ticket, item in refused.items():
                 if item.router in self._listeners:
-                    self._listeners[item.router].refuse(item.row, known[ticket])
+                    self._listeners[item.router].refuse(ticket, known[ticket])
         self._settle(refused)
 
-    def _read(self, head: int) -> set[int]:
-        """Hand over everything up to `head`; the tickets of this replica's own rows among it, written though nobody said so."""
-        mine: set[int] = set()
+    def _read(self, head: int) -> None:
+        """Hand over everything up to `head`, which may hold rows of this replica that were written though nobody said so."""
         while self.position < head:
-            upto = min(head, self.position + 10_000)
+            upto = min(head, self.position + FAR_BEHIND)
+            lines = self._connection.execute(_READ, (self.position, upto)).fetchall()
             with self._order:
-                lines = self._connection.execute(_READ, (self.position, upto)).fetchall()
                 self._deliver(lines)
                 self.position = upto
-            mine.update(line[3] for line in lines if line[2] == self._replica)
-        if mine:
-            self._settle(mine)
-        return mine
+            self._settle(self._mine(lines))
+
+    def _mine(self, lines: list[tuple[Any, ...]]) -> set[int]:
+        """The tickets of this replica's rows."""
+        return {ticket for _, _, writer, ticket, *_ in lines if writer == self._replica}
 
     def _deliver(self, lines: list[tuple[Any, ...]]) -> None:
-        for position, router, writer, ticket, *fields in lines:
-            row = Row(*fields)
-            if row.kind == "c" and row.code in ("create", "delete"):
-                self.changed += 1
-            listener = self._listeners.get(router)
-            if listener is not None:
-                listener.take(position, row, ticket if writer == self._replica else None)
-            self.position = position
+        with self._order:
+            for position, router, writer, ticket, life, *fields in lines:
+                row = Row(*fields)
+                self._lives[router] = life
+                if row.kind == CHANGE and row.code in ("create", "delete"):
+                    self.changed += 1
+                listener = self._listeners.get(router)
+                if listener is not None:
+                    listener.take(position, row, ticket if writer == self._replica else None)
+                self.position = position
+
+    def _enter_lives(self, lines: list[tuple[Any, ...]], batch: dict[int, Item]) -> None:
+        """When a router is deleted another life begins, in which request_ids are free again."""
+        lives = self._lives | {router: life for _, router, _, _, life, *_ in lines}
+        for item in batch.values():
+            deleted = item.row.kind == CHANGE and item.row.code == "delete"
+            lives[item.router] = item.life = lives.get(item.router, 0) + deleted
 
     def _settle(self, tickets: Any) -> None:
         with self._lock:
@@ -301,23 +333,22 @@ class Exchange:
 
     def _known_requests(self, batch: dict[int, Item]) -> dict[int, Row]:
         """Decisions in the batch whose request_id was decided before, with that earlier decision."""
-        asked = {(item.router, item.row.request_id): ticket for ticket, item in reversed(batch.items()) if _asks(item)}
+        asked = {(item.router, item.life, item.row.request_id): ticket for ticket, item in reversed(batch.items()) if _asks(item)}
         if not asked:
             return {}
-        known: dict[tuple[str, str | None], Row] = {}
-        routers, requests = zip(*asked, strict=True)
-        for router, *fields in self._connection.execute(
-            f"SELECT router, {_FIELDS} FROM log JOIN unnest(%s::text[], %s::text[]) AS asked (its_router, its_request) "
-            "ON router = its_router AND request_id = its_request WHERE kind = 'd'",
-            (list(routers), list(requests)),
+        known: dict[tuple[str, int, str | None], Row] = {}
+        for router, life, *fields in self._connection.execute(
+            f"SELECT router, life, {_FIELDS} FROM log JOIN unnest(%s::text[], %s::integer[], %s::text[]) AS asked (r, l, q) "
+            f"ON router = r AND life = l AND request_id = q WHERE kind = '{DECISION}'",
+            [list(each) for each in zip(*asked, strict=True)],
         ):
             row = Row(*fields)
-            known[router, row.request_id] = row
+            known[router, life, row.request_id] = row
         refused: dict[int, Row] = {}
         for ticket, item in batch.items():
             if not _asks(item):
                 continue
-            key = item.router, item.row.request_id
+            key = item.router, item.life, item.row.request_id
             if key in known:
                 refused[ticket] = known[key]
             elif asked[key] != ticket:

@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,16 +13,17 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from thrifty.store.exchange import CHANNEL, PATIENCE_S, Exchange
-from thrifty.store.row import DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError
 from thrifty.store.schema import migrate
 
 _FIELDS = ", ".join(Row._fields)
+_FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
 _SETTINGS = (
     "SET search_path = thrifty; SET default_transaction_isolation = 'read committed'; "
     "SET idle_in_transaction_session_timeout = '5s'; "
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
-_LIMITS = {"connect_timeout": 3, "tcp_user_timeout": 3000, "keepalives_idle": 5, "application_name": "thrifty"}
+_LIMITS: dict[str, Any] = {"connect_timeout": 3, "tcp_user_timeout": 3000, "keepalives_idle": 5, "application_name": "thrifty"}
 
 log = logging.getLogger("thrifty.store")
 
@@ -48,20 +48,21 @@ class PostgresStore:
         self._side_lock = threading.Lock()
         self._errands = ThreadPoolExecutor(1, thread_name_prefix="thrifty-errand")
         try:
-            connection = self._connect()
-            if not reading:
-                migrate(connection)
-                (self.replica,) = connection.execute("SELECT nextval('replicas')").fetchone()
-            (head,) = connection.execute("SELECT position FROM head").fetchone()
-            connection.close()
+            with self._connect() as connection:
+                self.replica = 0
+                if not reading:
+                    migrate(connection)
+                    (self.replica,) = connection.execute("SELECT nextval('replicas')").fetchone()
+                (head,) = connection.execute("SELECT position FROM head").fetchone()
+                ended = f"SELECT router, max(life) FROM log WHERE kind = '{CHANGE}' AND position <= %s GROUP BY router"
+                lives = dict(connection.execute(ended, (head,)).fetchall())
         except (psycopg.Error, StoreError, ValueError) as error:
             self._errands.shutdown()
             raise StoreError(f"cannot open {shown(url)}: {str(error).strip()}") from error
         self._reads_only = reading
         if reading:
-            self.replica = 0
             return
-        self.writer = Exchange(self._connect, replica=self.replica, position=head, degraded_s=degraded_s)
+        self.writer = Exchange(self._connect, replica=self.replica, position=head, lives=lives, degraded_s=degraded_s)
         self._ear = threading.Thread(target=self._hear, name="thrifty-listener", daemon=True)
         self._ear.start()
 
@@ -84,11 +85,13 @@ class PostgresStore:
 
     def add_key(self, digest: str, name: str, role: str) -> None:
         """Keep the digest of an API key."""
-        self.query("INSERT INTO keys VALUES (%s, %s, %s) ON CONFLICT (digest) DO UPDATE SET role = excluded.role", digest, name, role)
+        text = "INSERT INTO keys VALUES (%s, %s, %s) ON CONFLICT (digest) DO UPDATE SET role = excluded.role"
+        self.query(text, (digest, name, role))
 
-    def query(self, text: str, *values: Any, patience_s: float = PATIENCE_S) -> list[Any]:
+    def query(self, text: str, values: Any = (), *, patience_s: float = PATIENCE_S) -> list[Any]:
         """All rows of a statement, on a connection beside the writer's; a StoreError when no answer comes in time."""
-        return self.errand(lambda connection: _fetch(connection.execute(text, values)), patience_s=patience_s)
+        found: list[Any] = self.errand(lambda connection: _fetch(connection.execute(text, values)), patience_s=patience_s)
+        return found
 
     def errand(self, run: Callable[[Any], Any], *, patience_s: float) -> Any:
         """Do something on the connection beside the writer's, for so many seconds at most."""
@@ -127,7 +130,11 @@ class PostgresStore:
 
     def _connect(self) -> Any:
         connection = psycopg.connect(self._url, autocommit=True, **_LIMITS)
-        connection.execute(_SETTINGS)
+        try:
+            connection.execute(_SETTINGS)
+        except psycopg.Error:
+            connection.close()
+            raise
         return connection
 
     def _hear(self) -> None:
@@ -173,9 +180,13 @@ class PostgresJournal:
         """See `Journal`."""
         return self._store.writer.is_degraded(position)
 
-    def listen(self, listener: Listener, catch_up: Callable[[int], None]) -> None:
+    def listen(self, listener: Listener) -> None:
         """See `Journal`."""
-        self._store.writer.listen(self._router, listener, catch_up)
+        self._store.writer.listen(self._router, listener)
+
+    def ignore(self) -> None:
+        """See `Journal`."""
+        self._store.writer.ignore(self._router)
 
     def recover(self) -> None:
         """See `Journal`."""
@@ -202,7 +213,8 @@ class PostgresJournal:
                 with connection.cursor("log") as cursor:
                     cursor.itersize = 10_000
                     cursor.execute(
-                        f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND position > %s AND position <= %s ORDER BY position",
+                        f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND position > %s AND position <= %s "
+                        "ORDER BY position",
                         (self._router, after, upto),
                     )
                     for position, *fields in cursor:
@@ -213,35 +225,30 @@ class PostgresJournal:
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
         """See `Journal`."""
         rows = self._store.query(
-            f"SELECT {_FIELDS} FROM log WHERE router = %s AND replica = %s AND sequence = %s AND position < %s "
-            f"AND (kind = '{DECISION}' OR kind = '{OUTCOME}') ORDER BY position",
-            self._router, replica, sequence, 2**62 if before is None else before,
-        )  # fmt: skip
-        return [Row(*row) for row in rows] if rows and rows[0][0] == DECISION else []
-
-    def find_request(self, request_id: str) -> Row | None:
-        """See `Journal`."""
-        rows = self._store.query(
-            f"SELECT {_FIELDS} FROM log WHERE router = %s AND request_id = %s AND kind = '{DECISION}'", self._router, request_id
+            f"WITH decision AS (SELECT position FROM log WHERE router = %(router)s AND replica = %(replica)s "
+            f"AND sequence = %(sequence)s AND kind = '{DECISION}') "
+            f"SELECT position, {_FIELDS} FROM log WHERE position = (SELECT position FROM decision) AND position < %(before)s "
+            f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND replica = %(replica)s "
+            f"AND sequence = %(sequence)s AND kind = '{OUTCOME}' AND position < %(before)s "
+            f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND {_FORGETTING} "
+            f"AND position > (SELECT position FROM decision) AND position < %(before)s ORDER BY position",
+            {"router": self._router, "replica": replica, "sequence": sequence, "before": 2**62 if before is None else before},
         )
-        return Row(*rows[0]) if rows else None
+        return [Row(*row[1:]) for row in rows] if rows and rows[0][1] == DECISION else []
 
     def recent(self, decisions: int, *, upto: int) -> list[Row]:
         """See `Journal`."""
         found = self._store.query(
-            f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND kind = '{DECISION}' AND position <= %s "
-            "ORDER BY position DESC LIMIT %s",
-            self._router, upto, decisions, patience_s=60.0,
+            f"SELECT position FROM log WHERE router = %s AND kind = '{DECISION}' AND position <= %s "
+            "ORDER BY position DESC LIMIT 1 OFFSET %s",
+            (self._router, upto, decisions - 1), patience_s=60.0,
         )  # fmt: skip
-        rows = [Row(*row[1:]) for row in reversed(found)]
-        first = found[-1][0] if found else 0
-        known = {(row.replica, row.sequence) for row in rows}
-        outcomes = self._store.query(
-            f"SELECT {_FIELDS} FROM log WHERE router = %s AND kind = '{OUTCOME}' AND position > %s AND position <= %s "
+        rows = self._store.query(
+            f"SELECT {_FIELDS} FROM log WHERE router = %s AND position BETWEEN %s AND %s AND (kind <> '{CHANGE}' OR {_FORGETTING}) "
             "ORDER BY position",
-            self._router, first, upto, patience_s=60.0,
+            (self._router, found[0][0] if found else 0, upto), patience_s=60.0,
         )  # fmt: skip
-        return rows + [row for row in (Row(*each) for each in outcomes) if (row.replica, row.sequence) in known]
+        return [Row(*row) for row in rows]
 
     def save_snapshot(self, position: int, body: bytes) -> None:
         """See `Journal`."""
@@ -262,7 +269,9 @@ class PostgresJournal:
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """See `Journal`."""
         rows = self._store.query(
-            "SELECT position, body, digest FROM snapshots WHERE router = %s ORDER BY position DESC", self._router, patience_s=60.0
+            "SELECT position, body, digest FROM snapshots WHERE router = %s ORDER BY position DESC",
+            (self._router,),
+            patience_s=60.0,
         )
         for position, packed, digest in rows:
             if hashlib.sha256(packed).hexdigest() == digest:
@@ -275,7 +284,8 @@ class PostgresJournal:
         def prune(connection: Any) -> int:
             with connection.transaction():
                 (first,) = connection.execute(
-                    f"SELECT min(position) FROM log WHERE router = %s AND kind = '{DECISION}' AND at >= %s", (self._router, older_than)
+                    f"SELECT min(position) FROM log WHERE router = %s AND kind = '{DECISION}' AND at >= %s",
+                    (self._router, older_than),
                 ).fetchone()
                 last = covered if first is None else min(covered, first - 1)
                 count = connection.execute(
@@ -306,4 +316,4 @@ def shown(url: str) -> str:
 
 
 def _fetch(cursor: Any) -> list[Any]:
-    return cursor.fetchall() if cursor.description else []  # type: ignore[no-any-return]
+    return cursor.fetchall() if cursor.description else []

@@ -5,6 +5,9 @@ from typing import NamedTuple, Protocol
 
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
 
+KEPT_SNAPSHOTS = 2
+"""Snapshots of a router that are kept: the last one, and one more in case that is broken."""
+
 
 class Row(NamedTuple):
     """One line of the log of one router.
@@ -37,8 +40,11 @@ class Listener(Protocol):
     def take(self, position: int, row: Row, ticket: int | None) -> None:
         """The next row of the log; its ticket when it is one's own."""
 
-    def refuse(self, row: Row, known: Row) -> None:
+    def refuse(self, ticket: int, known: Row) -> None:
         """A decision of one's own is not going to be written, because its request_id was decided before."""
+
+    def catch_up(self, upto: int) -> None:
+        """Read what the log has up to a position."""
 
 
 class Journal(Protocol):
@@ -47,20 +53,36 @@ class Journal(Protocol):
     replica: int
     shared: bool  # whether other replicas write to the same log
 
-    def append(self, row: Row) -> int:
-        """Hand a row to the writer; its position in the log. Rows become durable in this order."""
+    def append(self, row: Row, *, keep: bool = False) -> int:
+        """Hand a row to the writer; what to `wait` for. Rows become durable in this order.
+
+        In a log that is not shared that is the row's position. While a shared log is away, it keeps rows that say `keep` and
+        refuses others.
+        """
+
+    def admit(self, *, keep: bool) -> None:
+        """Raise a StoreError when a shared log would refuse a row."""
 
     def wait(self, position: int) -> None:
-        """Return when everything up to `position` is durable; raise StoreError when it is not going to be."""
+        """Return when everything up to `position` is durable or kept; raise StoreError when it is not going to be."""
 
     def is_durable(self, position: int) -> bool:
-        """Whether `wait` would return at once; raises like it."""
+        """Whether `wait` would return at once because everything is durable; raises like it."""
+
+    def is_degraded(self, position: int) -> bool:
+        """Whether a row is kept for a shared log that is away."""
+
+    def listen(self, listener: Listener) -> None:
+        """Hand all rows of a shared log to `listener` from now on, in order, one's own included."""
+
+    def ignore(self) -> None:
+        """Hand over no more rows."""
 
     def recover(self) -> None:
         """Say that the loss of rows was noticed, and that the fold begins again from what is durable."""
 
-    def read(self, after: int) -> Iterator[tuple[int, Row]]:
-        """Durable rows after a position, in order."""
+    def read(self, after: int, upto: int | None = None) -> Iterator[tuple[int, Row]]:
+        """Durable rows after a position and up to another, in order."""
 
     def scan(self) -> Iterator[tuple[int, Row]]:
         """All durable rows there still are, in order; not enough for a fold when older ones were pruned."""

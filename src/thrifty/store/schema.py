@@ -11,11 +11,12 @@ MIGRATIONS = (
     CREATE TABLE log (
         position bigint PRIMARY KEY, router text NOT NULL, kind text NOT NULL, replica bigint NOT NULL, sequence bigint NOT NULL,
         at double precision NOT NULL, segment text, request_id text, arm text, value double precision, cost double precision,
-        code text NOT NULL, detail text, writer bigint NOT NULL, ticket bigint NOT NULL
+        code text NOT NULL, detail text, writer bigint NOT NULL, ticket bigint NOT NULL, life integer NOT NULL
     );
     CREATE INDEX log_router ON log (router, position);
     CREATE UNIQUE INDEX log_decision ON log (router, replica, sequence) WHERE kind = 'd';
-    CREATE UNIQUE INDEX log_request ON log (router, request_id) WHERE kind = 'd' AND request_id IS NOT NULL;
+    CREATE UNIQUE INDEX log_request ON log (router, life, request_id) WHERE kind = 'd' AND request_id IS NOT NULL;
+    CREATE INDEX log_change ON log (router, position) WHERE kind = 'c';
     CREATE INDEX log_outcome ON log (router, replica, sequence) WHERE kind = 'o';
     CREATE TABLE snapshots (
         router text NOT NULL, position bigint NOT NULL, body bytea NOT NULL, digest text NOT NULL, PRIMARY KEY (router, position)

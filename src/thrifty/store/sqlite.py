@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError
 from thrifty.store.writer import Writer
 
 MIGRATIONS = (
@@ -32,7 +32,6 @@ MIGRATIONS = (
 )
 """Numbered by their place; a file says in user_version how many it has had."""
 
-KEPT_SNAPSHOTS = 2
 _COLUMNS = ", ".join(Row._fields)
 _FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
 _INSERT = f"INSERT INTO log (position, router, {_COLUMNS}) VALUES ({', '.join('?' * (len(Row._fields) + 2))})"
@@ -153,9 +152,22 @@ class SqliteJournal:
         self._store, self._router = store, router
         self._generation = store.writer.generation
 
-    def append(self, row: Row) -> int:
+    def append(self, row: Row, *, keep: bool = False) -> int:  # noqa: ARG002
         """See `Journal`."""
         return self._store.writer.append((self._router, *row), self._generation)
+
+    def admit(self, *, keep: bool) -> None:
+        """See `Journal`."""
+
+    def is_degraded(self, position: int) -> bool:  # noqa: ARG002
+        """See `Journal`; this log is never away, it fails."""
+        return False
+
+    def listen(self, listener: Listener) -> None:
+        """See `Journal`; there are no others to listen to."""
+
+    def ignore(self) -> None:
+        """See `Journal`."""
 
     def wait(self, position: int) -> None:
         """See `Journal`."""
@@ -169,14 +181,17 @@ class SqliteJournal:
         """See `Journal`."""
         self._generation = self._store.writer.generation
 
-    def read(self, after: int) -> Iterator[tuple[int, Row]]:
+    def read(self, after: int, upto: int | None = None) -> Iterator[tuple[int, Row]]:
         """See `Journal`."""
         pruned = self._store.query("SELECT upto FROM pruned WHERE router = ?", self._router)
         if pruned and pruned[0][0] > after:
             raise StoreError(
                 f"rows up to {pruned[0][0]} of {self._router!r} were pruned, and no snapshot that covers them is whole"
             )
-        yield from self._rows(after)
+        for position, row in self._rows(after):
+            if upto is not None and position > upto:
+                return
+            yield position, row
 
     def scan(self) -> Iterator[tuple[int, Row]]:
         """See `Journal`."""
