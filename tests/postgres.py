@@ -23,7 +23,7 @@ class Postgres:
 
         self._server = PostgresServer(data, cleanup_mode="stop")
         self._server.start()
-        self._count = 0
+        self._count, self._dead = 0, False
 
     def database(self) -> str:
         """The URL of a new, empty database."""
@@ -40,6 +40,7 @@ class Postgres:
         for process in family:
             process.send_signal(signal.SIGKILL)
         psutil.wait_procs(family, timeout=10)
+        self._dead = True
 
     def pause(self) -> None:
         """The server stops answering, without closing anything."""
@@ -54,11 +55,14 @@ class Postgres:
             process.resume()
 
     def restart(self) -> None:
-        """Start again after `kill`; it recovers by itself."""
+        """Start again after `kill`, if there was one; it recovers by itself."""
+        if not self._dead:
+            return
         (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
         for _ in range(20):
             try:
                 self._server.ensure_postgres_running()
+                self._dead = False
                 return
             except Exception:
                 time.sleep(0.5)

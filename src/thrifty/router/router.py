@@ -122,7 +122,10 @@ class Router:
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    def decide(self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None) -> Decision:
+    def decide(
+        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Decision:  # fmt: skip
         """Choose an arm; returns when the decision is durable.
 
         Parameters
@@ -130,9 +133,10 @@ class Router:
         segment : the kind of request, as a path: "DE/vodafone" leans on "DE" while it is young, and that on all segments
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
         request_id : a retry with the same one gets the same decision, among the last `remember` decisions
+        context : values by name, kept in the log and not used yet
 
         """
-        decision = self.decide_soon(segment, eligible=eligible, request_id=request_id)
+        decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context)
         self.wait(decision.position)
         self.finish(decision)
         return decision
@@ -145,7 +149,10 @@ class Router:
             self.finish(decision)
         return decisions
 
-    def decide_soon(self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None) -> Decision:
+    def decide_soon(
+        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Decision:  # fmt: skip
         """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
         with self._lock:
             state = self._state
@@ -168,7 +175,8 @@ class Router:
             sequence = state.sequence + 1
             arm, code, propensity, view, decider = choose(state, sequence, levels, key)
             price = roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
-            detail = None if key is None and settings.mode == "live" else self._detail(key)
+            plain = key is None and context is None and settings.mode == "live"
+            detail = None if plain else self._detail(key, context)
             sent = self._take_in(
                 _new(
                     Row,
@@ -211,13 +219,18 @@ class Router:
             self._reload()
             raise
 
-    def _detail(self, key: Key | None) -> str | None:
+    def _detail(self, key: Key | None, context: Mapping[str, Any] | None) -> str | None:
         said: dict[str, Any] = {}
         if key is not None:
             said["eligible"] = [[self.roster.names[arm], price] for arm, price in zip(*key, strict=True)]
         if self.settings.mode == "shadow":
             said["shadow"] = True
-        return json.dumps(said) if said else None
+        if context is not None:
+            said["context"] = dict(context)
+        try:
+            return json.dumps(said, allow_nan=False) if said else None
+        except (TypeError, ValueError):
+            raise ValueError(f"context must be made of what JSON can say, got {context!r:.80}") from None
 
     def _name(self, view: View) -> tuple[str, ...]:
         names = self.roster.names
@@ -395,6 +408,11 @@ class Router:
         """Decisions that wait for an outcome."""
         with self._lock:
             return self._state.ledger.waiting
+
+    def leave(self) -> None:
+        """Hear no more of other replicas."""
+        if self._journal is not None:
+            self._journal.ignore()
 
     def close(self) -> None:
         """Keep a snapshot and let go of the store, if this router opened it."""

@@ -66,6 +66,16 @@ class PostgresStore:
         self._ear = threading.Thread(target=self._hear, name="thrifty-listener", daemon=True)
         self._ear.start()
 
+    @property
+    def turnover(self) -> int:
+        """How often a router was made or deleted, by anybody."""
+        return self.writer.changed
+
+    def check(self) -> str:
+        """Say "ready", or "degraded" while the database is away; a StoreError when it has been away for too long."""
+        self.writer.admit(keep=True)
+        return "ready" if self.writer.failure is None else "degraded"
+
     def journal(self, router: str) -> "PostgresJournal":
         """The log of one router."""
         return PostgresJournal(self, router)

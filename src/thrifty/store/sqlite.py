@@ -47,6 +47,8 @@ class SqliteStore:
     ...     store.close()
     """
 
+    shared, turnover = False, 0
+
     def __init__(self, path: str | Path, *, busy_s: float = 5.0, reading: bool = False) -> None:
         self.path = Path(path)
         self._read_lock = threading.Lock()
@@ -67,6 +69,12 @@ class SqliteStore:
             os.close(self._lock_file)
             raise StoreError(f"cannot open {self.path}: {error}") from error
         self.writer = Writer(self._commit, durable=max(last, pruned))
+
+    def check(self) -> str:
+        """Say "ready"; a StoreError when the last commit failed."""
+        if self.writer.failure is not None:
+            raise self.writer.failure
+        return "ready"
 
     def journal(self, router: str) -> "SqliteJournal":
         """The log of one router."""
