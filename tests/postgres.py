@@ -1,5 +1,6 @@
 """A real PostgreSQL server for tests, on a socket of its own: started, killed and restarted at will."""
 
+import atexit
 import os
 import shutil
 import signal
@@ -70,6 +71,7 @@ class Postgres:
 
     def close(self) -> None:
         """Stop, and leave nothing."""
-        self._server.cleanup()
-        if os.path.exists(self._folder):
-            shutil.rmtree(self._folder, ignore_errors=True)
+        atexit.unregister(self._server._cleanup)
+        if not self._dead:
+            self.kill()
+        shutil.rmtree(self._folder)

@@ -121,6 +121,11 @@ def _changed(state: State, action: str, body: dict[str, Any]) -> None:
         return
     if action in ACTIONS and not state.roster.allows(action, body["arm"], body["price"]):
         return
+    if action == "prune":
+        state.pruned_before = max(state.pruned_before, body["before"])
+        state.ledger.forget(state.pruned_before)
+    if action in ("prune", "pruned"):
+        return
     state.version += 1
     if action == "create":
         state.create(body["arms"], Settings(**body["settings"]))

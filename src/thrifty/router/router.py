@@ -366,6 +366,31 @@ class Router:
             position = self._take_change("delete", {"by": by})
         self.wait(position)
 
+    def prune(self, before: float, *, by: str = "") -> int:
+        """Delete decisions made before a time (seconds since 1970) and their outcomes from the log; the number of rows deleted.
+
+        The statistics stay as they are, kept in snapshots. Decisions that may still wait for an outcome stay too. Outcomes of
+        deleted decisions are refused from now on. Changes are never deleted, and this becomes one more.
+        """
+        if self._journal is None:
+            raise ValueError("a router without a store has no log to prune")
+        with self._lock:
+            before = min(before, self._state.clock() - self.settings.deadline_s)
+            for sent in [sent for sent in self._state.ledger if sent.waiting and sent.row.at < before]:
+                self._speak_for(sent)
+            position = self._take_change("prune", {"before": before, "by": by})
+        self.wait(position)
+        with self._lock:
+            self._snapshot()
+            covered = self._position
+        rows = self._journal.prune(before=before, upto=covered)
+        with self._lock:
+            position = self._take_change("pruned", {"before": before, "rows": rows, "by": by})
+        self.wait(position)
+        with self._lock:
+            self._snapshot()
+        return rows
+
     def _take_change(self, action: str, body: dict[str, Any]) -> int:
         state = self._state
         arm = body.get("arm")

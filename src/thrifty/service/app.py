@@ -27,6 +27,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("thrifty.service")
 
+PRUNE_EVERY_S = 3600.0
+"""How often old decisions are deleted, where the configuration says so."""
+
 _decisions = msgspec.json.Decoder(DecisionRequest | list[DecisionRequest])
 _outcomes = msgspec.json.Decoder(OutcomeRequest | list[OutcomeRequest])
 _encode = msgspec.json.Encoder().encode
@@ -46,6 +49,7 @@ class App:
             )
         self.desk = Desk(store)
         self.ready = False
+        self._prune_at = time.monotonic()
         self.requests: dict[tuple[str, int], int] = {}
         self.seconds: dict[str, float] = {}
         self._waiters: list[asyncio.Future[None]] = []
@@ -241,6 +245,9 @@ class App:
 
     def _look_around(self) -> None:
         self.desk.expire()
+        if self.config.keep_days and time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + PRUNE_EVERY_S
+            self.desk.prune(time.time() - 86_400 * self.config.keep_days)
         if self.store.shared and self.store.check() == "ready":
             self.desk.follow()
             keys = self._key_ring()

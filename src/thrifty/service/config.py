@@ -24,6 +24,7 @@ class Config:
     max_body : bytes of a request, at most
     max_batch : decisions or outcomes in one request, at most
     degraded_s : seconds for which decisions go on from memory while PostgreSQL is away
+    keep_days : delete decisions older than so many days from the log, once an hour; 0 keeps all
     admin_key : an admin key besides those in the store
     log_level : debug, info, warning or error
 
@@ -38,6 +39,7 @@ class Config:
     max_body: int = 1_048_576
     max_batch: int = 1000
     degraded_s: float = 60.0
+    keep_days: float = 0.0
     admin_key: str = ""
     log_level: str = "info"
 
@@ -61,8 +63,9 @@ class Config:
                 given = values[name]
                 number = int(given) if isinstance(given, str) and given.isdigit() else given
                 values[name] = checked_count(name, number, low=0 if name == "port" else 1)
-        if "degraded_s" in values:
-            values["degraded_s"] = _checked_seconds("degraded_s", values["degraded_s"])
+        for name in ("degraded_s", "keep_days"):
+            if name in values:
+                values[name] = _checked_span(name, values[name])
         if values.get("log_level", "info") not in ("debug", "info", "warning", "error"):
             raise ValueError(f"log_level must be one of debug, info, warning, error, got {values['log_level']!r}")
         return cls(**values)
@@ -78,11 +81,11 @@ class Config:
             return False
 
 
-def _checked_seconds(name: str, value: object) -> float:
+def _checked_span(name: str, value: object) -> float:
     try:
-        seconds = float(str(value))
+        number = float(str(value))
     except ValueError:
-        seconds = math.nan
-    if not 0.0 <= seconds < math.inf:
-        raise ValueError(f"{name} must be a number of seconds that is not negative, got {value!r}")
-    return seconds
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"{name} must be a number that is not negative, got {value!r}")
+    return number

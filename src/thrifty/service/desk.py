@@ -76,6 +76,12 @@ class Desk:
         for router in list(self._routers.values()):
             router.expire()
 
+    def prune(self, before: float) -> None:
+        """Delete decisions made before a time from every log."""
+        for router in list(self._routers.values()):
+            rows = router.prune(before, by="keep_days")
+            log.info("pruned", extra={"facts": {"router": router.name, "rows": rows}})
+
     def close(self) -> None:
         """Keep snapshots and flush the store."""
         for router in self._routers.values():

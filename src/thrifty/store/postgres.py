@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from thrifty.store.exchange import CHANNEL, PATIENCE_S, Exchange
-from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError, check_covered
 from thrifty.store.schema import migrate
 
 _FIELDS = ", ".join(Row._fields)
@@ -82,7 +82,10 @@ class PostgresStore:
 
     def routers(self) -> list[str]:
         """The names of the routers that have a log and were not deleted."""
-        rows = self.query("SELECT DISTINCT ON (router) router, code FROM log WHERE kind = 'c' ORDER BY router, position DESC")
+        rows = self.query(
+            f"SELECT DISTINCT ON (router) router, code FROM log WHERE kind = '{CHANGE}' AND code IN ('create', 'delete') "
+            "ORDER BY router, position DESC"
+        )
         return [name for name, code in rows if code != "delete"]
 
     def logged(self) -> list[str]:
@@ -287,24 +290,24 @@ class PostgresJournal:
             if hashlib.sha256(packed).hexdigest() == digest:
                 yield position, zlib.decompress(packed)
 
-    def prune(self, *, older_than: float) -> int:
+    def prune(self, *, before: float, upto: int) -> int:
         """See `Journal`."""
-        covered = min((position for position, _ in self.snapshots()), default=0)
+        check_covered(self._router, upto, self.snapshots())
 
         def prune(connection: Any) -> int:
             with connection.transaction():
                 (first,) = connection.execute(
-                    f"SELECT min(position) FROM log WHERE router = %s AND kind = '{DECISION}' AND at >= %s",
-                    (self._router, older_than),
+                    f"SELECT min(position) FROM log WHERE router = %s AND kind = '{DECISION}' AND at >= %s", (self._router, before)
                 ).fetchone()
-                last = covered if first is None else min(covered, first - 1)
+                last = upto if first is None else min(upto, first - 1)
                 count = connection.execute(
-                    "DELETE FROM log WHERE router = %s AND position <= %s AND kind <> 'c'", (self._router, last)
+                    f"DELETE FROM log WHERE router = %s AND position <= %s AND kind <> '{CHANGE}'", (self._router, last)
                 ).rowcount
                 if count:
                     connection.execute(
-                        "INSERT INTO pruned VALUES (%s, %s) ON CONFLICT (router) DO UPDATE SET upto = excluded.upto",
-                        (self._router, last),
+                        "INSERT INTO pruned VALUES (%s, %s) ON CONFLICT (router) DO UPDATE "
+                        "SET upto = greatest(pruned.upto, excluded.upto)",
+                        (self._router, upto),
                     )
                 return int(count)
 

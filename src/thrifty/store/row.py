@@ -99,5 +99,17 @@ class Journal(Protocol):
     def save_snapshot(self, position: int, body: bytes) -> None:
         """Keep a snapshot of the fold of everything up to `position`, once that is durable."""
 
+    def prune(self, *, before: float, upto: int) -> int:
+        """Delete decisions and outcomes up to the first decision that was not made before a time; the number of rows deleted.
+
+        Only what a whole snapshot covers is deleted, of the position `upto` or later, and a fold must begin there from now on.
+        """
+
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """Snapshots that are whole, newest first."""
+
+
+def check_covered(router: str, upto: int, snapshots: Iterator[tuple[int, bytes]]) -> None:
+    """Raise a StoreError unless one of the snapshots covers everything up to a position."""
+    if not any(position >= upto for position, _ in snapshots):
+        raise StoreError(f"no whole snapshot of {router!r} covers the rows up to {upto}: nothing was pruned")

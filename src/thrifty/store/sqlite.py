@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError, check_covered
 from thrifty.store.writer import Writer
 
 MIGRATIONS = (
@@ -82,7 +82,7 @@ class SqliteStore:
 
     def routers(self) -> list[str]:
         """The names of the routers that have a log and were not deleted."""
-        rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' GROUP BY router")
+        rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' AND code IN ('create', 'delete') GROUP BY router")
         return [name for name, last in rows if self.query("SELECT code FROM log WHERE position = ?", last)[0][0] != "delete"]
 
     def logged(self) -> list[str]:
@@ -267,16 +267,19 @@ class SqliteJournal:
             if hashlib.sha256(packed).hexdigest() == digest:
                 yield position, zlib.decompress(packed)
 
-    def prune(self, *, older_than: float) -> int:
-        """Delete rows older than a time (seconds since 1970) that a snapshot covers; the number deleted."""
-        covered = min((position for position, _ in self.snapshots()), default=0)
-        (last, count) = self._store.query(
-            "SELECT coalesce(max(position), 0), count(*) FROM log WHERE router = ? AND at < ? AND position <= ?",
-            self._router, older_than, covered,
-        )[0]  # fmt: skip
+    def prune(self, *, before: float, upto: int) -> int:
+        """See `Journal`."""
+        self._store.execute("SELECT 1")  # behind the snapshot, which may still be on its way
+        check_covered(self._router, upto, self.snapshots())
+        (first,) = self._store.query(
+            f"SELECT min(position) FROM log WHERE router = ? AND kind = '{DECISION}' AND at >= ?", self._router, before
+        )[0]
+        last = upto if first is None else min(upto, first - 1)
+        old = f"router = ? AND position <= ? AND kind <> '{CHANGE}'"
+        (count,) = self._store.query(f"SELECT count(*) FROM log WHERE {old}", self._router, last)[0]
         if count:
-            self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, last)
-            self._store.execute("DELETE FROM log WHERE router = ? AND position <= ?", self._router, last)
+            self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, upto)
+            self._store.execute(f"DELETE FROM log WHERE {old}", self._router, last)
         return int(count)
 
 
