@@ -31,7 +31,7 @@ from thrifty.replay.estimators import SegmentEstimates, strata_of
 from thrifty.replay.profile import prices_are_listed
 from thrifty.replay.reading import Batch, Log
 from thrifty.router.kernels import start_rule
-from thrifty.statistics import Outcome, no_statistics, record_cost, record_reward
+from thrifty.statistics import Outcome, fold, no_statistics
 from thrifty.streams import make_streams, uniform
 
 Floats = NDArray[np.float64]
@@ -44,27 +44,28 @@ FEWEST_MATCHES = 30
 
 @driver
 def match_rows(
-    init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon, stats, memory, own_stream, coins, held,
-    arms, rewards, row_costs, keep, blocks, sums,
+    init, choose, observe, parts, Parameters, propensity, numbers, costs, by_cost, alpha, horizon, stats, memory, own_stream,
+    coins, held, chance, arms, rewards, row_costs, keep, blocks, sums,
 ):  # fmt: skip
-    """Show the rule the rows it matches; add them to `sums` (blocks, 3): rows, rewards, costs. `held[0]` is the choice that
-    waits.
+    """Show the rule the rows it matches, and add them to `sums` (blocks, 3): rows, rewards, costs.
+
+    `held[0]` is the choice that waits for its row, or -1, and `chance[0]` its propensity where the rule says it.
     """
     terms = RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts)
     arm = held[0]
     for row in range(arms.size):
         if arm < 0:
             arm = index(choose(terms, stats, memory, own_stream))
+            chance[0] = propensity(terms, stats, memory, arm)
             stats[arm].sent += 1
         if arms[row] != arm or uniform(coins) >= keep[row]:
             continue
-        outcome = Outcome(arm, rewards[row], row_costs[row])
-        record_reward(stats, outcome)
-        record_cost(stats, outcome)
-        observe(terms, stats, memory, outcome)
+        reward, cost = rewards[row], row_costs[row]
+        fold(stats, arm, 1.0, reward, cost, row_costs)
+        observe(terms, stats, memory, Outcome(arm, reward, cost, chance[0]))
         sums[blocks[row], 0] += 1.0
-        sums[blocks[row], 1] += rewards[row]
-        sums[blocks[row], 2] += row_costs[row]
+        sums[blocks[row], 1] += reward
+        sums[blocks[row], 2] += cost
         arm = -1
     held[0] = arm
 
@@ -90,18 +91,16 @@ class _Play:
         numbers = chosen.numbers(terms)
         known = terms.costs if terms.costs is not None else np.full(terms.n_arms, np.nan)
         self._given = (tuple(numbers.values()), known, np.argsort(known, kind="stable"), terms.alpha, terms.horizon)
-        self._match = bind_rule(match_rows, chosen, terms, numbers)
+        self._match = bind_rule(match_rows, chosen, terms, numbers, {"propensity": chosen.rule_under(terms).propensity})
         self._memory = bind_rule(start_rule, chosen, terms, numbers)(*self._given)
         self._stats = no_statistics(terms.n_arms)
         self._own, self._coins = make_streams(seed, np.array([[*key, 0], [*key, 1]]))
-        self._held = np.full(1, -1, np.int64)
+        self._held, self._chance = np.full(1, -1, np.int64), np.full(1, np.nan)
         self.sums = np.zeros((n_blocks, 3))
 
     def show(self, arms: NDArray[np.int32], rewards: Floats, costs: Floats, keep: Floats, blocks: NDArray[np.int64]) -> None:
-        self._match(
-            *self._given, self._stats, self._memory, self._own, self._coins, self._held, arms, rewards, costs, keep, blocks,
-            self.sums
-        )  # fmt: skip
+        state = (self._stats, self._memory, self._own, self._coins, self._held, self._chance)
+        self._match(*self._given, *state, arms, rewards, costs, keep, blocks, self.sums)
 
 
 class _Segment:
@@ -173,6 +172,11 @@ def replay_policy(
     chosen = policy(spec)
     if chosen.told:
         raise ValueError(f"{chosen.name} is told the truth, and a log does not know it: try cs-ids")
+    if chosen.forgetting.label:
+        raise ValueError(
+            f"replay plays policies that keep all they have seen, got {chosen.label}: "
+            "thrifty recommend plays the others in simulation"
+        )
     segments = [
         _Segment(each, chosen, alphas, aggregates, number, log, plays=plays, seed=seed) for number, each in enumerate(estimates)
     ]
