@@ -164,7 +164,9 @@ def discount(factor: float) -> Forgetting:
         return KEEP_ALL
     span = 1.0 / (1.0 - value)
     block = max(1.0, float(round(_BLOCK * span)))
-    return Forgetting(f"discount={value:g}", begin_fading, take_in_fading, probe_nothing, (value**block, block), span=round(span, 6))
+    return Forgetting(
+        f"discount={value:g}", begin_fading, take_in_fading, probe_nothing, (value**block, block), span=round(span, 6)
+    )
 
 
 @builder

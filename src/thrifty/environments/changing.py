@@ -74,7 +74,9 @@ class Changing:
     @classmethod
     def from_dict(cls, described: dict[str, Any]) -> "Changing":
         """The world that `to_dict` described."""
-        return cls([(piece["from"], World.from_dict({k: v for k, v in piece.items() if k != "from"})) for piece in described["pieces"]])
+        return cls(
+            [(piece["from"], World.from_dict({k: v for k, v in piece.items() if k != "from"})) for piece in described["pieces"]]
+        )
 
 
 def outage(world: World | Instance, arm: int, *, start: int, end: int) -> Changing:

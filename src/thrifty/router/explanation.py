@@ -88,14 +88,14 @@ def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, g
     best = roster.names[view.arms[int(view.facts[BEST])]] if known else None
     chosen = roster.names[view.arms[int(view.facts[GREEDY])]] if known else None
     arms = []
-    for number, (sent, seen, reward_sum, cost_sum) in enumerate(segment.truth.tolist()):
+    for number, (sent, pending, seen, reward_sum, cost_sum) in enumerate(segment.truth.tolist()):
         mean = reward_sum / seen if seen else None
         width = radius(_LEVEL, seen) if seen else 1.0
         price = roster.prices[number]
         arms.append(
             ArmExplanation(
                 arm=roster.names[number], status=roster.status[number], newcomer=number in roster.newcomers,
-                decisions=sent, outcomes=seen, pending=sent - seen, reward_sum=reward_sum, mean=mean,
+                decisions=sent, outcomes=int(seen), pending=pending, reward_sum=reward_sum, mean=mean,
                 low=max(mean - width, 0.0) if mean is not None else 0.0,
                 high=min(mean + width, 1.0) if mean is not None else 1.0,
                 cost=price if price is not None else cost_sum / seen if seen else None, spent=cost_sum,

@@ -143,7 +143,8 @@ class Router:
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """A decision for each of several sets of arguments of `decide`, made durable together."""
-        decisions = [self.decide_soon(**request) for request in requests]
+        with self._lock:  # taken once for all of them
+            decisions = [self.decide_soon(**request) for request in requests]
         for decision in decisions:
             self.wait(decision.position)
             self.finish(decision)
@@ -418,7 +419,8 @@ class Router:
         """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
         with self._lock:
             truth = self._state.tree.levels(segment)[0].truth
-            return {name: tuple(truth[arm].tolist()) for arm, name in enumerate(self.roster.names)}
+            sums = zip(self.roster.names, truth.tolist(), strict=False)
+            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum) in sums}
 
     def id_of(self, request_id: str) -> str:
         """The id of the decision that was asked for with a request_id, among those remembered."""

@@ -50,7 +50,7 @@ class Segment:
         for arm in arms:
             known = self.truth[arm : arm + 1]
             self.outcomes[0] -= int(known["seen"][0])
-            pending = known["sent"] - known["seen"]
+            pending = known["pending"].copy()
             known[:] = 0
-            known["sent"] = pending
+            known["sent"] = known["pending"] = pending
         self.rearrange((self.main.arms, self.main.prices), n_arms=self.truth.size)

@@ -7,7 +7,7 @@ from typing import Any
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 
-FORMAT = 3
+FORMAT = 4
 
 
 def dump(state: State) -> bytes:

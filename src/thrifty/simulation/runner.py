@@ -94,7 +94,9 @@ def _checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int
     whole = checked_count("rounds" if rounds is not None else "horizon", rounds if rounds is not None else horizon)
     if whole < n_arms:
         name = "rounds" if rounds is not None else "horizon"
-        raise ValueError(f"{name} must be at least the number of arms, got {whole} rounds for {n_arms} arms: every arm is tried once")
+        raise ValueError(
+            f"{name} must be at least the number of arms, got {whole} rounds for {n_arms} arms: every arm is tried once"
+        )
     return whole
 
 

@@ -7,6 +7,8 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,14 @@ MIGRATIONS = (
 
 _COLUMNS = ", ".join(Row._fields)
 _FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
-_INSERT = f"INSERT INTO log (position, router, {_COLUMNS}) VALUES ({', '.join('?' * (len(Row._fields) + 2))})"
+ROWS_AT_ONCE = 128
+"""Rows in one statement, at most; the connection keeps as many statements prepared."""
+
+
+@cache
+def _insert(rows: int) -> str:
+    one = f"({', '.join('?' * (len(Row._fields) + 2))})"
+    return f"INSERT INTO log (position, router, {_COLUMNS}) VALUES {', '.join([one] * rows)}"
 
 
 class SqliteStore:
@@ -118,7 +127,9 @@ class SqliteStore:
             os.close(self._lock_file)
 
     def _connect(self, busy_s: float) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=busy_s, isolation_level=None, check_same_thread=False, cached_statements=ROWS_AT_ONCE + 32
+        )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         return connection
@@ -135,19 +146,24 @@ class SqliteStore:
             self._writing.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     def _commit(self, batch: list[tuple[int, Any]]) -> None:
-        if self._reads_only:
-            raise StoreError(f"{self.path} was opened for reading")
+        """Rows in as few statements as possible: each gives the interpreter away and has to wait until it gets it back."""
+        connection = self._writing
+        rows = [(position, *item) for position, item in batch if len(item) > 2]
         try:
-            self._writing.execute("BEGIN IMMEDIATE")
-            rows = [(position, *item) for position, item in batch if len(item) > 2]
-            self._writing.executemany(_INSERT, rows)
+            if len(rows) == len(batch) <= ROWS_AT_ONCE:  # one statement is a transaction by itself
+                connection.execute(_insert(len(rows)), list(chain.from_iterable(rows)))
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            for first in range(0, len(rows), ROWS_AT_ONCE):
+                some = rows[first : first + ROWS_AT_ONCE]
+                connection.execute(_insert(len(some)), list(chain.from_iterable(some)))
             for _, item in batch:
                 if len(item) == 2:
-                    self._writing.execute(*item)
-            self._writing.execute("COMMIT")
+                    connection.execute(*item)
+            connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise StoreError(f"cannot write {self.path}: {error}") from error
 
 
