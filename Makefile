@@ -16,8 +16,8 @@ run: $(READY) ## set up, then reproduce the paper at a small size and write a re
 serve: $(READY) ## set up, then run the decision service with simulated SMS traffic: http://127.0.0.1:8321/docs
 	$(BIN)/thrifty serve --traffic --log-level warning
 
-soak: $(READY) ## kill the service fifty times under load, and count
-	THRIFTY_SOAK=1 $(BIN)/pytest tests/service/test_kill.py
+soak: $(READY) ## kill the service, its database and its replicas fifty times each under load, and count
+	THRIFTY_SOAK=1 $(BIN)/pytest -n 0 tests/service/test_kill.py
 
 test: check ## set up, check, and run every test
 	$(BIN)/pytest

@@ -10,10 +10,10 @@ from thrifty.compiled import builder, kernel, record
 ArmStatistics = record(
     [
         ("sent", np.int64),  # decisions, for ever
+        ("pending", np.int64),  # decisions whose outcome may still come
         ("seen", np.float64),  # outcomes that count: a whole number unless statistics forget or borrow
         ("reward_sum", np.float64),
         ("cost_sum", np.float64),  # kept only where costs are unknown
-        ("pending", np.int64),  # decisions whose outcome may still come
     ]
 )
 """What is kept per arm. Statistics are a record array of these, so that one arm's numbers share a cache line."""

@@ -28,7 +28,8 @@ class Caller(httpx.Client):
 
 @contextmanager
 def running(folder: Path, keys: dict[str, str] | None = None, **config: Any) -> Iterator[Caller]:
-    store = open_store(f"sqlite:///{folder / 's.db'}")
+    config = {"store": f"sqlite:///{folder / 's.db'}", **config}
+    store = open_store(config["store"], degraded_s=config.get("degraded_s", 60.0))
     for key, role in (keys or {}).items():
         store.add_key(digest(key), key, role)
     app, port = App(Config(**config), store), free_port()

@@ -247,25 +247,6 @@ def test_a_clock_that_jumps_back_counts_nothing_wrong(tmp_path: Path) -> None:
     again.close()
 
 
-def test_pruned_rows_are_covered_by_a_snapshot_or_nothing_starts(tmp_path: Path) -> None:
-    router = open_router(tmp_path / "r.db", remember=5)
-    disturb(router, 60, 4)
-    before = everything(router)
-    router.close()
-    store = SqliteStore(tmp_path / "r.db")
-    assert store.journal("router").prune(older_than=2e9) > 60
-    store.close()
-    arms: Any = {**ARMS, "a": 0.25, "new4": 0.05}
-    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", propensity_draws=0, remember=5)
-    assert everything(again)[0] == before[0]
-    again.close()
-    with sqlite3.connect(tmp_path / "r.db") as connection:
-        connection.execute("DELETE FROM snapshots")
-    connection.close()
-    with pytest.raises(StoreError, match="were pruned"):
-        open_router(tmp_path / "r.db")
-
-
 def test_rows_become_durable_in_order_and_many_share_a_commit() -> None:
     batches: list[list[Any]] = []
     slow = threading.Event()

@@ -26,8 +26,13 @@ class ProgressBar:
             filled = 30 * done // total
             left = seconds * (total - done) / done
             line = f"{self._what} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,} {self._unit}s, {left:.0f} s left"
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
+        self.say(line)
+
+    def say(self, line: str) -> None:
+        """Show a line in place of the last one."""
+        if self._visible:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
 
     def close(self) -> None:
         """Clear the line."""

@@ -9,11 +9,13 @@ from typing import Any
 def add_to(commands: Any) -> None:
     """Add the commands to the parser."""
     parser = commands.add_parser("serve", help="run the decision service")
-    parser.add_argument("--store", help="sqlite:///FILE (default sqlite:///thrifty.db)")
+    parser.add_argument("--store", help="sqlite:///FILE (default sqlite:///thrifty.db) or postgresql://USER@HOST/DATABASE")
     parser.add_argument("--host", help="the address to listen on (default 127.0.0.1); others need keys")
     parser.add_argument("--port", type=int, help="the port (default 8321)")
     parser.add_argument("--max-body", type=int, help="bytes of a request, at most (default 1048576)")
     parser.add_argument("--max-batch", type=int, help="decisions or outcomes in a request, at most (default 1000)")
+    parser.add_argument("--degraded-s", help="seconds for which decisions go on while PostgreSQL is away (default 60)")
+    parser.add_argument("--keep-days", help="delete decisions older than so many days from the log (default 0: keep all)")
     parser.add_argument("--admin-key", help="an admin key besides those in the store; better given as THRIFTY_ADMIN_KEY")
     parser.add_argument("--log-level", help="debug, info, warning or error (default info)")
     parser.add_argument("--config", help="a TOML file with any of these settings")
@@ -37,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.service.config import Config
     from thrifty.store import StoreError
 
-    names = ("store", "host", "port", "max_body", "max_batch", "admin_key", "log_level")
+    names = ("store", "host", "port", "max_body", "max_batch", "degraded_s", "keep_days", "admin_key", "log_level")
     config = Config.load({name: getattr(options, name) for name in names}, file=options.config)
     traffic = None
     if options.traffic:

@@ -11,6 +11,7 @@ from thrifty import __version__
 from thrifty.compiled import source_digest
 from thrifty.experiments.catalogue import EXPERIMENTS, experiment
 from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE, Claim, Experiment, Finding, Scale
+from thrifty.pages import STYLE
 from thrifty.pictures import save
 from thrifty.simulation.results import write_whole
 from thrifty.sweep import sweep
@@ -18,18 +19,6 @@ from thrifty.table import Table
 
 _CLASSES = {HOLDS: "holds", FAILS: "fails", IMPRECISE: "imprecise"}
 _LONGEST = 60  # rows of a table on the page; the CSV has all
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem; }
-table { border-collapse: collapse; width: 100%; font-size: 0.875rem; margin: 1rem 0; }
-th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem; border-bottom: 1px solid #e5e5e5; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-img { width: 100%; max-width: 56rem; height: auto; display: block; margin: 1rem auto; }
-.verdict { font-weight: 600; white-space: nowrap; padding: 0.1rem 0.5rem; border-radius: 0.25rem; }
-.holds { background: #d7ecf9; color: #003f63; } .fails { background: #fbe0d1; color: #7a2f00; }
-.imprecise { background: #fbf0cf; color: #5c4300; }
-details { overflow-x: auto; } summary { cursor: pointer; } .about { color: #555; }
-"""
 
 
 def reproduce(
@@ -92,7 +81,7 @@ def render(items: Sequence[tuple[Experiment, Finding, bytes]], scale: Scale) -> 
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Multi-Armed Bandits with Cost Subsidy, reproduced</title><style>{_STYLE}</style></head>
+<title>Multi-Armed Bandits with Cost Subsidy, reproduced</title><style>{STYLE}</style></head>
 <body>
 <h1>Multi-Armed Bandits with Cost Subsidy, reproduced</h1>
 <p class="about">Sinha, Sankararaman, Kazerouni, Avadhanula, AISTATS 2021. Written by <code>thrifty reproduce</code> {__version__}

@@ -4,7 +4,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from thrifty.policies import baselines, cs_direct, cs_etc, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
+from thrifty.policies import baselines, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
 from thrifty.policies.contract import Policy, load_from_file
 
 _KNOWN = {
@@ -16,6 +16,7 @@ _KNOWN = {
         cs_etc.POLICY,
         one_shot_etc.POLICY,
         cs_direct.POLICY,
+        cs_exp3.POLICY,
         elimination.PE,
         elimination.PE_CS,
         baselines.UCB1,

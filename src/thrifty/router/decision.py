@@ -108,6 +108,11 @@ class Decision:
         """Whether it is not durable."""
         return self._sent.degraded
 
+    def become(self, other: "Decision") -> None:
+        """Be the other decision, for whoever holds this one."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
+
     @property
     def explored(self) -> bool:
         """Whether the arm was chosen to learn rather than for what is known."""

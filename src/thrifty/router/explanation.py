@@ -88,7 +88,7 @@ def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, g
     best = roster.names[view.arms[int(view.facts[BEST])]] if known else None
     chosen = roster.names[view.arms[int(view.facts[GREEDY])]] if known else None
     arms = []
-    for number, (sent, seen, reward_sum, cost_sum, pending) in enumerate(segment.truth.tolist()):
+    for number, (sent, pending, seen, reward_sum, cost_sum) in enumerate(segment.truth.tolist()):
         mean = reward_sum / seen if seen else None
         width = radius(_LEVEL, seen) if seen else 1.0
         price = roster.prices[number]

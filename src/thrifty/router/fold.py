@@ -8,6 +8,7 @@ import json
 import time
 from typing import Any
 
+from thrifty.router.roster import ACTIONS
 from thrifty.router.sent import NOTHING, PENDING, Sent, share_of
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
@@ -79,7 +80,9 @@ def _remembered(state: State, row: Row, *, shadow: bool) -> Sent:
 
 
 def _settled(state: State, row: Row, sent: Sent) -> None:
-    """Count an outcome, or the correction of one, or what the deadline says."""
+    """Count an outcome, or the correction of one, or what the deadline says unless something was said before."""
+    if row.code == "default" and sent.outcome is not None:
+        return
     made, old, segment = sent.row, sent.share, sent.row.segment or ""
     main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
     arm = state.roster.index(row.arm)
@@ -104,7 +107,25 @@ def _settled(state: State, row: Row, sent: Sent) -> None:
     sent.arm, sent.share, sent.outcome, sent.waiting = arm, share, row, False
 
 
+def count_pending(state: State, sent: Sent, by: int) -> None:
+    """Count a decision that is not in the log once more, or not."""
+    if sent.share == PENDING:
+        main = state.tree.levels(sent.row.segment or "")[0].main
+        main.fold(main.book, sent.arm, by, 0, 0.0, 0.0)
+    state.decided += by
+
+
 def _changed(state: State, action: str, body: dict[str, Any]) -> None:
+    """Make a change, unless it has become impossible since it was asked for: another replica may have been faster."""
+    if action == "create" and state.version and not state.deleted:
+        return
+    if action in ACTIONS and not state.roster.allows(action, body["arm"], body["price"]):
+        return
+    if action == "prune":
+        state.pruned_before = max(state.pruned_before, body["before"])
+        state.ledger.forget(state.pruned_before)
+    if action in ("prune", "pruned"):
+        return
     state.version += 1
     if action == "create":
         state.create(body["arms"], Settings(**body["settings"]))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.compiled import builder, driver, index, kernel
-from thrifty.policies.contract import RuleTerms, start
+from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
 from thrifty.policies.selection import cheapest_feasible, highest
 from thrifty.statistics import Outcome, mean_cost, mean_reward
 from thrifty.streams import start_stream, uniform
@@ -18,7 +18,7 @@ class State(NamedTuple):
     costs: Any
     by_cost: Any
     alpha: Any
-    horizon: Any
+    horizon: Any  # one number: how many decisions the rule reckons with
     truth: Any  # the segment's statistics, of all arms
     arms: Any  # place in this rule -> arm of the segment
     places: Any  # arm of the segment -> place in this rule, or -1
@@ -39,6 +39,13 @@ ARM, PROPENSITY, GREEDY, BEST, FLOOR, FACTS = 0, 1, 2, 3, 4, 5
 """Where a decision's facts lie in the array that `choose_arm` fills; then come a mean, an outcome count and a cost per arm."""
 
 
+@kernel
+def copy_sums(source, target):
+    """Write the statistics of one arm over those of another."""
+    target.sent, target.pending, target.seen = source.sent, source.pending, source.seen
+    target.reward_sum, target.cost_sum = source.reward_sum, source.cost_sum
+
+
 @driver
 def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):
     """The memory of a rule before its first decision."""
@@ -49,13 +56,14 @@ def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost
 def look_around(costs, alpha, stats, facts):
     """Fill in what is known: mean, outcomes and cost of every arm, the best arm, the floor, and the cheapest arm above it.
 
-    An arm without outcomes counts as worth nothing here: it is for the rule to find out.
+    An arm without outcomes counts as worth nothing here: it is for the rule to find out. Returns how many decisions there were.
     """
-    n_arms = stats.size
+    n_arms, decisions = stats.size, 0
     means, seen = facts[FACTS : FACTS + n_arms], facts[FACTS + n_arms : FACTS + 2 * n_arms]
     prices = facts[FACTS + 2 * n_arms : FACTS + 3 * n_arms]
     for arm in range(n_arms):
-        known = stats[arm].seen > 0
+        known = stats[arm].seen > 0.0
+        decisions += stats[arm].sent
         means[arm] = mean_reward(stats, arm) if known else -1.0
         seen[arm] = stats[arm].seen
         prices[arm] = costs[arm]
@@ -65,6 +73,18 @@ def look_around(costs, alpha, stats, facts):
     floor = (1.0 - alpha) * max(means[best], 0.0)
     facts[BEST], facts[FLOOR] = best, floor
     facts[GREEDY] = cheapest_feasible(means, prices, floor) if means[best] >= 0.0 else -1.0
+    return decisions
+
+
+@kernel
+def extend_horizon(observe, terms, stats, memory, horizon):
+    """Nobody knows how many decisions there will be, so a rule reckons with some more than there were, and now with more again."""
+    decisions = 0
+    for arm in range(stats.size):
+        decisions += stats[arm].sent
+    horizon[0] = next_horizon(decisions, stats.size)
+    later = RuleTerms(terms.costs, terms.by_cost, terms.alpha, horizon[0], terms.parameters, terms.parts)
+    refresh_all(observe, later, stats, memory)
 
 
 @kernel
@@ -88,9 +108,11 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
     choices, from the same statistics and another stream, that fall on the same arm, the choice itself included.
     """
     state = unpack(book)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, stream, facts = state.stats, state.stream, state.facts
-    look_around(state.costs, state.alpha, stats, facts)
+    if look_around(state.costs, state.alpha, stats, facts) >= state.horizon[0]:
+        extend_horizon(observe, terms, stats, state.memory, state.horizon)
+        terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     start_stream(state.words, STREAMS * sequence, stream)
     first, memory = stream[0], state.memory
     arm, same, of = -1, 0, 0
@@ -121,7 +143,7 @@ def survey(init, choose, observe, parts, Parameters, unpack, copy, book):
 def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, arm):
     """The probability that the rule, asked now, would choose `arm`; it does not notice that it was asked."""
     state = unpack(book)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, stream = state.stats, state.stream
     start_stream(state.words, STREAMS * sequence + 1, stream)
     first = stream[0]
@@ -134,12 +156,6 @@ def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequ
         if stream[0] == first:
             break
     return same / of
-
-
-@kernel
-def _copy_sums(truth, mine):
-    mine.sent, mine.seen, mine.pending = truth.sent, truth.seen, truth.pending
-    mine.reward_sum, mine.cost_sum = truth.reward_sum, truth.cost_sum
 
 
 @driver
@@ -155,8 +171,8 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
         state.outcomes[0] += seen
         truth = state.truth[arm]
         truth.sent += sent
-        truth.seen += seen
         truth.pending += sent - seen
+        truth.seen += seen
         truth.reward_sum += reward
         truth.cost_sum += cost
         place = state.places[arm]
@@ -164,12 +180,13 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
             continue
         stats = state.stats
         mine = stats[place]
-        _copy_sums(truth, mine)
-        if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0:
-            first = seen >= 1
-            said = Outcome(place, reward if first else mean_reward(stats, place), cost if first else mean_cost(stats, place))
-            terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
-            observe(terms, stats, state.memory, said)
+        copy_sums(truth, mine)
+        if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0.0:
+            terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
+            if seen >= 1:
+                observe(terms, stats, state.memory, Outcome(place, reward, cost, np.nan))
+            else:
+                refresh(observe, terms, stats, state.memory, place)
 
 
 @driver
@@ -179,12 +196,12 @@ def catch_up(init, choose, observe, parts, Parameters, unpack, copy, book):
     A rule refreshes what it keeps from the statistics, so that it need not see every outcome: see docs/decisions/001.
     """
     state = unpack(book)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon, Parameters(*state.numbers), parts)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, changed = state.stats, state.facts
     for place in range(stats.size):
         truth, mine = state.truth[state.arms[place]], stats[place]
         changed[place] = truth.seen != mine.seen or truth.reward_sum != mine.reward_sum or truth.cost_sum != mine.cost_sum
-        _copy_sums(truth, mine)
+        copy_sums(truth, mine)
     for place in range(stats.size):
-        if changed[place] and stats[place].seen > 0:
-            observe(terms, stats, state.memory, Outcome(place, mean_reward(stats, place), mean_cost(stats, place)))
+        if changed[place] and stats[place].seen > 0.0:
+            refresh(observe, terms, stats, state.memory, place)

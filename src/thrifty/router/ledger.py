@@ -36,6 +36,27 @@ class Ledger:
         if request_id is not None:
             self._requests[request_id] = sent
 
+    def remove(self, sent: Sent) -> None:
+        """Forget a decision."""
+        if self._sent.pop(sent.id, None) is None:
+            return
+        self._order.remove(sent)
+        if sent in self._queue:
+            self._queue.remove(sent)
+        if self._requests.get(str(sent.row.request_id)) is sent:
+            del self._requests[str(sent.row.request_id)]
+
+    def forget(self, before: float) -> None:
+        """Forget all decisions made before a time."""
+        gone = [sent for sent in self._order if sent.row.at < before]
+        for sent in gone:
+            sent.waiting = False
+            del self._sent[sent.id]
+            if self._requests.get(str(sent.row.request_id)) is sent:
+                del self._requests[str(sent.row.request_id)]
+        self._order = deque(sent for sent in self._order if sent.row.at >= before)
+        self._queue = deque(sent for sent in self._queue if sent.row.at >= before)
+
     def trim(self, limit: int) -> Sent | None:
         """Forget the oldest decisions until there is room for one more, but none that still waits: that one is returned."""
         order, queue = self._order, self._queue

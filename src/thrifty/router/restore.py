@@ -31,7 +31,13 @@ def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
 def take(state: State, row: Row, journal: Journal, *, before: int | None = None) -> None:
     """Fold a row that is in the log already: one from before a restart, or from another replica."""
     if row.kind == OUTCOME:
-        apply(state, row, find(state, state.id_of(row.replica, row.sequence), journal, before=before))
+        try:
+            sent = find(state, state.id_of(row.replica, row.sequence), journal, before=before)
+        except KeyError:
+            if not state.pruned_before:
+                raise
+            return  # an outcome of a pruned decision, from a replica that had not heard of that
+        apply(state, row, sent)
         return
     if row.kind == DECISION and row.replica == state.replica and not journal.shared:
         _move_on(state, row)
@@ -58,6 +64,6 @@ def find(state: State, decision_id: str, journal: Journal | None, *, before: int
     except ValueError:
         known = False
     found = recall(state, journal.find(*number, before=before)) if known and journal is not None else []
-    if not found:
+    if not found or found[0].row.at < state.pruned_before:
         raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
     return found[0]

@@ -82,6 +82,14 @@ class Roster:
         if action in ("pin", "pause", "price") and self.status[arm] == "retired":
             raise ValueError(f"arm {name!r:.80} is retired: add it again first")
 
+    def allows(self, action: str, name: str | None, price: float | None) -> bool:
+        """Whether a change can be made."""
+        try:
+            self.check_change(action, name, price)
+        except ValueError:
+            return False
+        return True
+
     def change(self, action: str, name: str | None, price: float | None) -> None:
         """Make a change that was checked."""
         if action == "unpin" or name is None:

@@ -8,12 +8,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from thrifty.router.choice import choose, decider_of
 from thrifty.router.decision import Decision
 from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.fold import apply
+from thrifty.router.follower import Follower
 from thrifty.router.outcome import checked_outcome, default_row, outcome_row
 from thrifty.router.restore import find, restore
 from thrifty.router.roster import Roster
@@ -71,6 +73,7 @@ class Router:
         self._lock = threading.RLock()
         self._owned_store: Any = None
         self._journal: Journal | None = None
+        self._follower: Follower | None = None
         self._position = self._snapshot_at = 0
         self._stale = False
         self._state = State(self.name, checked_arms(arms), Settings(alpha=alpha, **settings), clock=clock)
@@ -86,7 +89,7 @@ class Router:
         """A router as its log in an open store left it."""
         router = cls.__new__(cls)
         router.name, router._lock, router._owned_store = checked_name("name", name), threading.RLock(), None
-        router._journal, router._stale = store.journal(name), False
+        router._journal, router._follower, router._stale = store.journal(name), None, False
         router._state = State(name, {"none": None}, Settings(alpha=0.0), clock=clock)
         router._restore()
         return router
@@ -119,7 +122,10 @@ class Router:
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    def decide(self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None) -> Decision:
+    def decide(
+        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Decision:  # fmt: skip
         """Choose an arm; returns when the decision is durable.
 
         Parameters
@@ -127,23 +133,33 @@ class Router:
         segment : the kind of request, as a path: "DE/vodafone" leans on "DE" while it is young, and that on all segments
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
         request_id : a retry with the same one gets the same decision, among the last `remember` decisions
+        context : values by name, kept in the log and not used yet
 
         """
-        decision = self.decide_soon(segment, eligible=eligible, request_id=request_id)
+        decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context)
         self.wait(decision.position)
+        self.finish(decision)
         return decision
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """A decision for each of several sets of arguments of `decide`, made durable together."""
-        decisions = [self.decide_soon(**request) for request in requests]
-        self.wait(max((decision.position for decision in decisions), default=0))
+        with self._lock:  # taken once for all of them
+            decisions = [self.decide_soon(**request) for request in requests]
+        for decision in decisions:
+            self.wait(decision.position)
+            self.finish(decision)
         return decisions
 
-    def decide_soon(self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None) -> Decision:
+    def decide_soon(
+        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> Decision:  # fmt: skip
         """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
         with self._lock:
             state = self._state
             ledger = state.ledger
+            if self._follower is not None:
+                self._follower.admit(keep=True)
             if self._stale or time.monotonic() >= ledger.next_due:
                 self._ready()
                 state, ledger = self._state, self._state.ledger
@@ -160,7 +176,8 @@ class Router:
             sequence = state.sequence + 1
             arm, code, propensity, view, decider = choose(state, sequence, levels, key)
             price = roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
-            detail = None if key is None and settings.mode == "live" else self._detail(key)
+            plain = key is None and context is None and settings.mode == "live"
+            detail = None if plain else self._detail(key, context)
             sent = self._take_in(
                 _new(
                     Row,
@@ -170,10 +187,22 @@ class Router:
                     ),
                 )
             )  # fmt: skip
-            return Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
+            decision = Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
+            if self._follower is not None:
+                self._follower.answered(decision)
+            return decision
+
+    def finish(self, decision: Decision) -> None:
+        """Note, after waiting for a decision, whether it is given out degraded: before it is durable, because the store is away."""
+        if self._follower is not None:
+            decision._sent.degraded = self._follower.is_degraded(decision.position)
+
+    def is_degraded(self, position: int) -> bool:
+        """Whether a decision need not be waited for any longer, because the store is away."""
+        return self._follower is not None and self._follower.is_degraded(position)
 
     def wait(self, position: int) -> None:
-        """Return when everything up to `position` of the log is durable."""
+        """Return when what was given this `position` is durable; or, of a decision, is going to be because the store is away."""
         if self._journal is not None and position:
             try:
                 self._journal.wait(position)
@@ -191,13 +220,18 @@ class Router:
             self._reload()
             raise
 
-    def _detail(self, key: Key | None) -> str | None:
+    def _detail(self, key: Key | None, context: Mapping[str, Any] | None) -> str | None:
         said: dict[str, Any] = {}
         if key is not None:
             said["eligible"] = [[self.roster.names[arm], price] for arm, price in zip(*key, strict=True)]
         if self.settings.mode == "shadow":
             said["shadow"] = True
-        return json.dumps(said) if said else None
+        if context is not None:
+            said["context"] = dict(context)
+        try:
+            return json.dumps(said, allow_nan=False) if said else None
+        except (TypeError, ValueError):
+            raise ValueError(f"context must be made of what JSON can say, got {context!r:.80}") from None
 
     def _name(self, view: View) -> tuple[str, ...]:
         names = self.roster.names
@@ -216,6 +250,8 @@ class Router:
         view.look()
         decision = Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
         decision.repeated = True
+        if self._follower is not None:
+            self._follower.answered(decision)
         return decision
 
     # -- learning ----------------------------------------------------------------------------------------------------
@@ -267,6 +303,8 @@ class Router:
             if self._stale or time.monotonic() >= state.ledger.next_due:
                 self._ready()
                 state = self._state
+            if self._follower is not None:
+                return self._follower.record(decision_id, value, cost, arm, occurred_at)
             sent = state.ledger.find(decision_id) or find(state, decision_id, self._journal)
             row = outcome_row(state, sent, value, cost, arm, occurred_at)
             if isinstance(row, str):
@@ -284,14 +322,13 @@ class Router:
             self._reload()
         ledger, now = self._state.ledger, time.monotonic()
         while (late := ledger.due(now)) is not None:
+            if self._follower is not None and not self._follower.may_speak_for(late, now):
+                return
             self._speak_for(late)
 
     def _speak_for(self, sent: Sent) -> None:
-        """The default outcome, of a decision that this replica made; others speak for theirs."""
-        if sent.row.replica == self._state.replica:
-            self._take_in(default_row(self._state, sent), sent)
-        else:
-            sent.waiting = False
+        """The default outcome of a decision."""
+        self._take_in(default_row(self._state, sent), sent)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -330,12 +367,38 @@ class Router:
             position = self._take_change("delete", {"by": by})
         self.wait(position)
 
+    def prune(self, before: float, *, by: str = "") -> int:
+        """Delete decisions made before a time (seconds since 1970) and their outcomes from the log; the number of rows deleted.
+
+        The statistics stay as they are, kept in snapshots. Decisions that may still wait for an outcome stay too. Outcomes of
+        deleted decisions are refused from now on. Changes are never deleted, and this becomes one more.
+        """
+        if self._journal is None:
+            raise ValueError("a router without a store has no log to prune")
+        with self._lock:
+            before = min(before, self._state.clock() - self.settings.deadline_s)
+            for sent in [sent for sent in self._state.ledger if sent.waiting and sent.row.at < before]:
+                self._speak_for(sent)
+            position = self._take_change("prune", {"before": before, "by": by})
+        self.wait(position)
+        with self._lock:
+            self._snapshot()
+            covered = self._position
+        rows = self._journal.prune(before=before, upto=covered)
+        with self._lock:
+            position = self._take_change("pruned", {"before": before, "rows": rows, "by": by})
+        self.wait(position)
+        with self._lock:
+            self._snapshot()
+        return rows
+
     def _take_change(self, action: str, body: dict[str, Any]) -> int:
         state = self._state
         arm = body.get("arm")
-        self._take_in(
-            Row(CHANGE, state.replica, state.sequence, state.clock(), None, None, arm, None, None, action, json.dumps(body))
-        )
+        row = Row(CHANGE, state.replica, state.sequence, state.clock(), None, None, arm, None, None, action, json.dumps(body))
+        if self._follower is not None:
+            return self._follower.change(row)
+        self._take_in(row)
         return self._position
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -356,8 +419,8 @@ class Router:
         """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
         with self._lock:
             truth = self._state.tree.levels(segment)[0].truth
-            rows = zip(self.roster.names, truth.tolist(), strict=False)
-            return {name: (sent, int(seen), won, spent) for name, (sent, seen, won, spent, _) in rows}
+            sums = zip(self.roster.names, truth.tolist(), strict=False)
+            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum) in sums}
 
     def id_of(self, request_id: str) -> str:
         """The id of the decision that was asked for with a request_id, among those remembered."""
@@ -372,6 +435,11 @@ class Router:
         """Decisions that wait for an outcome."""
         with self._lock:
             return self._state.ledger.waiting
+
+    def leave(self) -> None:
+        """Hear no more of other replicas."""
+        if self._journal is not None:
+            self._journal.ignore()
 
     def close(self) -> None:
         """Keep a snapshot and let go of the store, if this router opened it."""
@@ -393,6 +461,8 @@ class Router:
         """Hand a row to the log and fold it into the state."""
         if self._journal is None:
             return apply(self._state, row, sent)
+        if self._follower is not None:
+            return self._follower.send(row, sent)
         try:
             position = self._journal.append(row)
         except StoreError:
@@ -406,10 +476,18 @@ class Router:
             self._snapshot()
         return sent
 
+    def _reached(self, position: int) -> None:
+        """The state is the fold of a shared log up to `position`."""
+        self._position = position
+        if position - self._snapshot_at >= SNAPSHOT_EVERY:
+            self._snapshot()
+
     def _snapshot(self) -> None:
         assert self._journal is not None
         self._snapshot_at = self._position
-        self._journal.save_snapshot(self._position, dump(self._state))
+        with nullcontext() if self._follower is None else self._follower.grounded():
+            body = dump(self._state)
+        self._journal.save_snapshot(self._position, body)
 
     def _attach(self, journal: Journal) -> None:
         wanted = self._state
@@ -418,8 +496,7 @@ class Router:
         self._restore()
         if self._position == 0 or self._state.deleted:
             self.wait(self._take_change("create", {"arms": arms, "settings": wanted.settings.to_dict()}))
-        else:
-            self.configure(arms, wanted.settings, by="start")
+        self.configure(arms, wanted.settings, by="start")
 
     def _restore(self) -> None:
         """The fold of the log."""
@@ -429,9 +506,17 @@ class Router:
         arms = dict(zip(old.roster.names, old.roster.prices, strict=True))
         fresh = State(self.name, arms, old.settings, replica=journal.replica, clock=old.clock)
         self._state, self._position, self._snapshot_at = restore(fresh, journal)
+        if journal.shared:
+            self._follower = Follower(self, journal)
+            journal.listen(self._follower)
 
     def _reload(self) -> None:
-        """The log did not take what the state already counts: fold the log anew, so that nothing is counted that is not there."""
+        """The log did not take what the state already counts: fold the log anew, so that nothing is counted that is not there.
+
+        Of a shared log nothing is counted before it is there.
+        """
+        if self._follower is not None:
+            return
         with self._lock:
             self._stale = True
             self._restore()

@@ -9,9 +9,6 @@ from typing import Any
 from thrifty.policies import DEFAULT_POLICY, policy
 from thrifty.problem import checked_alpha, checked_count
 
-ASSUMED_HORIZON = 1_000_000
-"""The number of decisions a rule is told to expect, as long as rules need to be told one."""
-
 NEWCOMER_OUTCOMES = 30
 """An arm added while running is a newcomer at least until so many of its outcomes have come back."""
 
@@ -57,7 +54,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))
-        policy(self.policy)
+        if policy(self.policy).forgetting.label:
+            raise ValueError(f"policy must be one that keeps everything, got {self.policy!r:.80}: a router cannot forget yet")
         for name, low in (("seed", 0), ("young_outcomes", 0), ("remember", 1), ("max_segments", 1), ("propensity_draws", 0)):
             object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
         _check_number("deadline_s", self.deadline_s, above=0.0, high=math.inf)

@@ -7,7 +7,7 @@ from typing import Any
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 
-FORMAT = 3
+FORMAT = 4
 
 
 def dump(state: State) -> bytes:
@@ -31,6 +31,7 @@ def dump(state: State) -> bytes:
         "pinned": roster.pinned,
         "version": state.version,
         "deleted": state.deleted,
+        "pruned_before": state.pruned_before,
         "sequence": state.sequence,
         "groups": state.groups,
         "counts": [state.decided, state.arrived, state.expired],
@@ -50,6 +51,7 @@ def load(fresh: State, body: bytes) -> State:
     roster.status = [status for _, _, status in said["arms"]]
     roster.newcomers, roster.pinned = set(said["newcomers"]), said["pinned"]
     state.version, state.deleted, state.sequence = said["version"], said["deleted"], said["sequence"]
+    state.pruned_before = said["pruned_before"]
     state.groups = said["groups"]
     state.decided, state.arrived, state.expired = said["counts"]
     tree.rearrange(roster)

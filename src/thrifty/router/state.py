@@ -28,6 +28,7 @@ class State:
         self.ledger = Ledger()
         self.version = 0  # how often something was changed
         self.deleted = False
+        self.pruned_before = 0.0  # decisions made before this time are no longer known
         self.sequence = 0  # of the last decision made here
         # outcomes, reward sum and cost sum of both groups, while there is a holdout
         self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
+from thrifty.policies.contract import next_horizon
 from thrifty.problem import Terms
 from thrifty.router.kernels import FACTS, State, catch_up, choose_arm, fold, start_rule, survey, weigh_arm
 from thrifty.router.memory import copier, flatten, pack, unpacker
-from thrifty.router.settings import ASSUMED_HORIZON, Settings
+from thrifty.router.settings import Settings
 from thrifty.statistics import no_statistics
 from thrifty.streams import Stream
 
@@ -60,18 +61,20 @@ class View:
         costs = np.array([math.nan if price is None else price for price in self.prices])
         if not known:
             costs[:] = math.nan
-        terms = Terms(n_arms=n_arms, costs=costs if known else None, alpha=alpha, horizon=max(ASSUMED_HORIZON, n_arms))
+        terms = Terms(n_arms=n_arms, costs=costs if known else None, alpha=alpha, horizon=None)
         numbers = kit.policy.numbers(terms)
         by_cost = np.argsort(costs, kind="stable")
         start = kit.functions(terms, numbers, None)["start"]
-        beforehand = (tuple(numbers.values()), costs, by_cost, alpha, terms.horizon)
+        horizon = np.array([next_horizon(int(truth["sent"][list(self.arms)].sum()), n_arms)])
+        known_before = (tuple(numbers.values()), costs, by_cost, alpha)
         places = np.full(truth.size, -1)
         places[list(self.arms)] = np.arange(n_arms)
         self.facts = np.zeros(FACTS + 3 * n_arms)
         self.peek = memoryview(self.facts.data)  # the same numbers; reading one from Python is five times faster
         self.state = State(
-            *beforehand, truth, np.array(self.arms, dtype=np.int64), places, no_statistics(n_arms),
-            start(*beforehand), start(*beforehand), kit.words, np.zeros(4, np.uint64), self.facts, outcomes, parent,
+            *known_before, horizon, truth, np.array(self.arms, dtype=np.int64), places, no_statistics(n_arms),
+            start(*known_before, int(horizon[0])), start(*known_before, int(horizon[0])), kit.words, np.zeros(4, np.uint64),
+            self.facts, outcomes, parent,
         )  # fmt: skip
         self._packed = pack(self.state)
         self.book = self._packed.address
@@ -91,10 +94,10 @@ class View:
 
     def dump(self) -> list[bytes]:
         """What the rule remembers, bit for bit."""
-        return [np.asarray(leaf).tobytes() for leaf in flatten((self.state.stats, self.state.memory))]
+        return [np.asarray(leaf).tobytes() for leaf in flatten((self.state.horizon, self.state.stats, self.state.memory))]
 
     def load(self, dumped: list[bytes]) -> None:
         """Remember what was dumped."""
-        for leaf, content in zip(flatten((self.state.stats, self.state.memory)), dumped, strict=True):
+        for leaf, content in zip(flatten((self.state.horizon, self.state.stats, self.state.memory)), dumped, strict=True):
             if isinstance(leaf, np.ndarray):
                 leaf[:] = np.frombuffer(content, dtype=leaf.dtype)

@@ -79,11 +79,10 @@ class Admin:
         return PlainTextResponse("ok\n")
 
     async def readiness(self, _request: Request) -> Response:
-        """Ready to decide: started, and the store takes rows."""
-        failure = self.app.store.writer.failure
-        if failure is not None or not self.app.ready:
-            raise ProblemError(503, "store", str(failure or "not started"))
-        return PlainTextResponse("ready\n")
+        """Ready to decide: started, and the store takes rows, or is away for not too long."""
+        if not self.app.ready:
+            raise ProblemError(503, "store", "not started")
+        return PlainTextResponse(f"{self.app.store.check()}\n")
 
     async def metrics(self, _request: Request) -> Response:
         """Prometheus text."""
@@ -102,6 +101,7 @@ class Admin:
         requests = sorted(app.requests.items())
         add("thrifty_requests_total", "counter", [(f'{{route="{r}",status="{s}"}}', n) for (r, s), n in requests])
         add("thrifty_request_seconds_total", "counter", [(f'{{route="{r}"}}', n) for r, n in sorted(app.seconds.items())])
+        add("thrifty_store_away", "gauge", [("", float(app.store.writer.failure is not None))])
         add("thrifty_commits_total", "counter", [("", app.store.writer.commits)])
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 

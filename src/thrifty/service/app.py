@@ -27,6 +27,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("thrifty.service")
 
+PRUNE_EVERY_S = 3600.0
+"""How often old decisions are deleted, where the configuration says so."""
+
 _decisions = msgspec.json.Decoder(DecisionRequest | list[DecisionRequest])
 _outcomes = msgspec.json.Decoder(OutcomeRequest | list[OutcomeRequest])
 _encode = msgspec.json.Encoder().encode
@@ -39,16 +42,14 @@ class App:
         from thrifty.service.admin import build_admin
 
         self.config, self.store = config, store
-        keys = list(store.keys())
-        if config.admin_key:
-            keys.append((digest(config.admin_key), "admin"))
-        self.keys = KeyRing(keys)
+        self.keys = self._key_ring()
         if not self.keys and not config.loopback:
             raise ValueError(
-                f"host {config.host} is reachable from elsewhere, and there are no keys: add one with `thrifty keys add`"
+                f"host {config.host} is reachable from elsewhere, and there are no keys: add one with `thrifty keys NAME`"
             )
         self.desk = Desk(store)
         self.ready = False
+        self._prune_at = time.monotonic()
         self.requests: dict[tuple[str, int], int] = {}
         self.seconds: dict[str, float] = {}
         self._waiters: list[asyncio.Future[None]] = []
@@ -122,26 +123,31 @@ class App:
         if isinstance(asked, DecisionRequest):
             router, decision = self._decide_one(asked)
             await self._durable(router, decision.position)
+            router.finish(decision)
             return 200, _encode(_answer(decision))
         self._check_batch(len(asked))
-        answers: list[Any] = []
-        made: dict[str, tuple[Router, int]] = {}
+        made: list[tuple[Router, Decision] | ProblemError] = []
         for each in asked:
             try:
-                router, decision = self._decide_one(each)
-                made[router.name] = router, max(decision.position, made.get(router.name, (router, 0))[1])
-                answers.append(_answer(decision))
+                made.append(self._decide_one(each))
             except ProblemError as problem:
-                answers.append(problem.to_dict())
-        for router, position in made.values():
-            await self._durable(router, position)
+                made.append(problem)
+        answers: list[Any] = []
+        for each_made in made:
+            if isinstance(each_made, ProblemError):
+                answers.append(each_made.to_dict())
+            else:
+                router, decision = each_made
+                await self._durable(router, decision.position)
+                router.finish(decision)
+                answers.append(_answer(decision))
         return 200, _encode(answers)
 
     def _decide_one(self, asked: DecisionRequest) -> tuple[Router, Decision]:
         router = self.router(asked.router)
         eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
         try:
-            return router, router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id)
+            return router, router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context)
         except ValueError as error:
             raise ProblemError(422, "value", str(error)) from None
 
@@ -153,15 +159,15 @@ class App:
             return 200, _encode(answer)
         self._check_batch(len(told))
         answers: list[Any] = []
-        made: dict[str, tuple[Router, int]] = {}
+        made: list[tuple[Router, int]] = []
         for each in told:
             try:
                 router, answer, position = self._record_one(each)
-                made[router.name] = router, max(position, made.get(router.name, (router, 0))[1])
+                made.append((router, position))
                 answers.append(answer)
             except ProblemError as problem:
                 answers.append(problem.to_dict())
-        for router, position in made.values():
+        for router, position in made:
             await self._durable(router, position)
         return 200, _encode(answers)
 
@@ -194,7 +200,7 @@ class App:
             raise ProblemError(422, "size", f"a batch must have 1 to {self.config.max_batch} items, got {length}")
 
     async def _durable(self, router: Router, position: int) -> None:
-        while not router.is_durable(position):
+        while not router.is_durable(position) and not router.is_degraded(position):
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
@@ -228,13 +234,31 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _tick(self) -> None:
-        """Twice a second: deadlines, and what other replicas did."""
+        """Four times a second: deadlines, routers and keys of other replicas, and requests that wait for a store that is away."""
         while True:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.25)
+            self._wake()
             try:
-                await asyncio.to_thread(self.desk.expire)
+                await asyncio.to_thread(self._look_around)
             except StoreError as error:
                 log.warning("store", extra={"facts": {"error": str(error)}})
+
+    def _look_around(self) -> None:
+        self.desk.expire()
+        if self.config.keep_days and time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + PRUNE_EVERY_S
+            self.desk.prune(time.time() - 86_400 * self.config.keep_days)
+        if self.store.shared and self.store.check() == "ready":
+            self.desk.follow()
+            keys = self._key_ring()
+            if keys or self.config.loopback:
+                self.keys = keys
+
+    def _key_ring(self) -> KeyRing:
+        keys = list(self.store.keys())
+        if self.config.admin_key:
+            keys.append((digest(self.config.admin_key), "admin"))
+        return KeyRing(keys)
 
 
 def _read(decoder: Any, body: bytes) -> Any:

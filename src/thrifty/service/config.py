@@ -1,6 +1,7 @@
 """Configuration: flags over environment over file over defaults. docs/service.md has the table."""
 
 import ipaddress
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -17,11 +18,13 @@ class Config:
 
     Parameters
     ----------
-    store : sqlite:///FILE
+    store : sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE
     host : the address to listen on; anything but loopback needs keys
     port : 0 for any free one
     max_body : bytes of a request, at most
     max_batch : decisions or outcomes in one request, at most
+    degraded_s : seconds for which decisions go on from memory while PostgreSQL is away
+    keep_days : delete decisions older than so many days from the log, once an hour; 0 keeps all
     admin_key : an admin key besides those in the store
     log_level : debug, info, warning or error
 
@@ -35,6 +38,8 @@ class Config:
     port: int = 8321
     max_body: int = 1_048_576
     max_batch: int = 1000
+    degraded_s: float = 60.0
+    keep_days: float = 0.0
     admin_key: str = ""
     log_level: str = "info"
 
@@ -58,6 +63,9 @@ class Config:
                 given = values[name]
                 number = int(given) if isinstance(given, str) and given.isdigit() else given
                 values[name] = checked_count(name, number, low=0 if name == "port" else 1)
+        for name in ("degraded_s", "keep_days"):
+            if name in values:
+                values[name] = _checked_span(name, values[name])
         if values.get("log_level", "info") not in ("debug", "info", "warning", "error"):
             raise ValueError(f"log_level must be one of debug, info, warning, error, got {values['log_level']!r}")
         return cls(**values)
@@ -71,3 +79,13 @@ class Config:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+def _checked_span(name: str, value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"{name} must be a number that is not negative, got {value!r}")
+    return number

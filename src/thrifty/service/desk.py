@@ -1,5 +1,6 @@
 """The desk: every router of a service, by name, over one store."""
 
+import logging
 import threading
 from typing import Any
 
@@ -8,6 +9,9 @@ from msgspec import UNSET
 from thrifty.router import Router, Settings
 from thrifty.router.settings import checked_name
 from thrifty.service.messages import RouterRequest
+from thrifty.store import StoreError
+
+log = logging.getLogger("thrifty.service")
 
 
 class Desk:
@@ -16,6 +20,7 @@ class Desk:
     def __init__(self, store: Any) -> None:
         self.store = store
         self._lock = threading.Lock()
+        self._turnover = store.turnover
         self._routers: dict[str, Router] = {name: Router.reopen(name, store) for name in store.routers()}
 
     def names(self) -> list[str]:
@@ -45,16 +50,43 @@ class Desk:
         with self._lock:
             router = self._routers.pop(name, None)
             if router is not None:
-                router.delete(by=by)
+                try:
+                    router.delete(by=by)
+                except StoreError:
+                    self._routers[name] = router
+                    raise
+                router.leave()
             return router is not None
 
+    def follow(self) -> None:
+        """Take over routers that other replicas made, and let go of those they deleted."""
+        turnover = self.store.turnover
+        if turnover == self._turnover:
+            return
+        with self._lock:
+            names = set(self.store.routers())
+            for name in names - self._routers.keys():
+                self._routers[name] = Router.reopen(name, self.store)
+            for name in self._routers.keys() - names:
+                self._routers.pop(name).leave()
+        self._turnover = turnover
+
     def expire(self) -> None:
-        """Let deadlines speak, and see what other replicas did."""
+        """Let deadlines speak."""
         for router in list(self._routers.values()):
             router.expire()
+
+    def prune(self, before: float) -> None:
+        """Delete decisions made before a time from every log."""
+        for router in list(self._routers.values()):
+            rows = router.prune(before, by="keep_days")
+            log.info("pruned", extra={"facts": {"router": router.name, "rows": rows}})
 
     def close(self) -> None:
         """Keep snapshots and flush the store."""
         for router in self._routers.values():
-            router.close()
+            try:
+                router.close()
+            except StoreError as error:
+                log.warning("no snapshot", extra={"facts": {"router": router.name, "error": str(error)}})
         self.store.close()

@@ -18,7 +18,7 @@ class EligibleArm(Struct, forbid_unknown_fields=True):
 
 
 class DecisionRequest(Struct, forbid_unknown_fields=True):
-    """A request for one decision. `context` is accepted and not used yet."""
+    """A request for one decision. `context` is kept in the log and not used yet."""
 
     router: Name
     segment: Annotated[str, Meta(max_length=200)] = ""
@@ -96,7 +96,7 @@ class ReasonBody(Struct):
 
 
 class DecisionAnswer(Struct):
-    """A decision. `degraded` when it is not durable because the store is away."""
+    """A decision. `degraded` when it is not durable because the store is away: it is written when that is back."""
 
     decision_id: str
     arm: str

@@ -32,7 +32,7 @@ def serve(config: Config) -> None:
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING if config.log_level != "debug" else logging.DEBUG)
-    store = open_store(config.store)
+    store = open_store(config.store, degraded_s=config.degraded_s)
     try:
         app = App(config, store)
     except ValueError:

@@ -68,7 +68,7 @@ def _write_parquet(lines: Iterable[Line], path: Path) -> int:
     try:
         import polars
     except ImportError:
-        raise ValueError("Parquet needs polars: pip install 'thrifty[frames]', or write a .csv") from None
+        raise ValueError("Parquet needs polars: pip install 'thrifty[replay]', or write a .csv") from None
     kinds = {str: polars.String, float: polars.Float64, bool: polars.Boolean, int: polars.Int64}
     schema = {name: kinds[(get_args(kind) or (kind,))[0]] for name, kind in Line.__annotations__.items()}
     rest, count = iter(lines), 0

@@ -7,10 +7,12 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row, StoreError
+from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError, check_covered
 from thrifty.store.writer import Writer
 
 MIGRATIONS = (
@@ -32,10 +34,16 @@ MIGRATIONS = (
 )
 """Numbered by their place; a file says in user_version how many it has had."""
 
-KEPT_SNAPSHOTS = 2
 _COLUMNS = ", ".join(Row._fields)
 _FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
-_INSERT = f"INSERT INTO log (position, router, {_COLUMNS}) VALUES ({', '.join('?' * (len(Row._fields) + 2))})"
+ROWS_AT_ONCE = 128
+"""Rows in one statement, at most; the connection keeps as many statements prepared."""
+
+
+@cache
+def _insert(rows: int) -> str:
+    one = f"({', '.join('?' * (len(Row._fields) + 2))})"
+    return f"INSERT INTO log (position, router, {_COLUMNS}) VALUES {', '.join([one] * rows)}"
 
 
 class SqliteStore:
@@ -47,6 +55,8 @@ class SqliteStore:
     ...     store.journal("sms").wait(0)
     ...     store.close()
     """
+
+    shared, turnover = False, 0
 
     def __init__(self, path: str | Path, *, busy_s: float = 5.0, reading: bool = False) -> None:
         self.path = Path(path)
@@ -69,13 +79,19 @@ class SqliteStore:
             raise StoreError(f"cannot open {self.path}: {error}") from error
         self.writer = Writer(self._commit, durable=max(last, pruned))
 
+    def check(self) -> str:
+        """Say "ready"; a StoreError when the last commit failed."""
+        if self.writer.failure is not None:
+            raise self.writer.failure
+        return "ready"
+
     def journal(self, router: str) -> "SqliteJournal":
         """The log of one router."""
         return SqliteJournal(self, router)
 
     def routers(self) -> list[str]:
         """The names of the routers that have a log and were not deleted."""
-        rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' GROUP BY router")
+        rows = self.query("SELECT router, max(position) FROM log WHERE kind = 'c' AND code IN ('create', 'delete') GROUP BY router")
         return [name for name, last in rows if self.query("SELECT code FROM log WHERE position = ?", last)[0][0] != "delete"]
 
     def logged(self) -> list[str]:
@@ -111,7 +127,9 @@ class SqliteStore:
             os.close(self._lock_file)
 
     def _connect(self, busy_s: float) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=busy_s, isolation_level=None, check_same_thread=False, cached_statements=ROWS_AT_ONCE + 32
+        )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         return connection
@@ -128,19 +146,24 @@ class SqliteStore:
             self._writing.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
     def _commit(self, batch: list[tuple[int, Any]]) -> None:
-        if self._reads_only:
-            raise StoreError(f"{self.path} was opened for reading")
+        """Rows in as few statements as possible: each gives the interpreter away and has to wait until it gets it back."""
+        connection = self._writing
+        rows = [(position, *item) for position, item in batch if len(item) > 2]
         try:
-            self._writing.execute("BEGIN IMMEDIATE")
-            rows = [(position, *item) for position, item in batch if len(item) > 2]
-            self._writing.executemany(_INSERT, rows)
+            if len(rows) == len(batch) <= ROWS_AT_ONCE:  # one statement is a transaction by itself
+                connection.execute(_insert(len(rows)), list(chain.from_iterable(rows)))
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            for first in range(0, len(rows), ROWS_AT_ONCE):
+                some = rows[first : first + ROWS_AT_ONCE]
+                connection.execute(_insert(len(some)), list(chain.from_iterable(some)))
             for _, item in batch:
                 if len(item) == 2:
-                    self._writing.execute(*item)
-            self._writing.execute("COMMIT")
+                    connection.execute(*item)
+            connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise StoreError(f"cannot write {self.path}: {error}") from error
 
 
@@ -153,9 +176,22 @@ class SqliteJournal:
         self._store, self._router = store, router
         self._generation = store.writer.generation
 
-    def append(self, row: Row) -> int:
+    def append(self, row: Row, *, keep: bool = False) -> int:  # noqa: ARG002
         """See `Journal`."""
         return self._store.writer.append((self._router, *row), self._generation)
+
+    def admit(self, *, keep: bool) -> None:
+        """See `Journal`."""
+
+    def is_degraded(self, position: int) -> bool:  # noqa: ARG002
+        """See `Journal`; this log is never away, it fails."""
+        return False
+
+    def listen(self, listener: Listener) -> None:
+        """See `Journal`; there are no others to listen to."""
+
+    def ignore(self) -> None:
+        """See `Journal`."""
 
     def wait(self, position: int) -> None:
         """See `Journal`."""
@@ -169,14 +205,17 @@ class SqliteJournal:
         """See `Journal`."""
         self._generation = self._store.writer.generation
 
-    def read(self, after: int) -> Iterator[tuple[int, Row]]:
+    def read(self, after: int, upto: int | None = None) -> Iterator[tuple[int, Row]]:
         """See `Journal`."""
         pruned = self._store.query("SELECT upto FROM pruned WHERE router = ?", self._router)
         if pruned and pruned[0][0] > after:
             raise StoreError(
                 f"rows up to {pruned[0][0]} of {self._router!r} were pruned, and no snapshot that covers them is whole"
             )
-        yield from self._rows(after)
+        for position, row in self._rows(after):
+            if upto is not None and position > upto:
+                return
+            yield position, row
 
     def scan(self) -> Iterator[tuple[int, Row]]:
         """See `Journal`."""
@@ -244,16 +283,19 @@ class SqliteJournal:
             if hashlib.sha256(packed).hexdigest() == digest:
                 yield position, zlib.decompress(packed)
 
-    def prune(self, *, older_than: float) -> int:
-        """Delete rows older than a time (seconds since 1970) that a snapshot covers; the number deleted."""
-        covered = min((position for position, _ in self.snapshots()), default=0)
-        (last, count) = self._store.query(
-            "SELECT coalesce(max(position), 0), count(*) FROM log WHERE router = ? AND at < ? AND position <= ?",
-            self._router, older_than, covered,
-        )[0]  # fmt: skip
+    def prune(self, *, before: float, upto: int) -> int:
+        """See `Journal`."""
+        self._store.execute("SELECT 1")  # behind the snapshot, which may still be on its way
+        check_covered(self._router, upto, self.snapshots())
+        (first,) = self._store.query(
+            f"SELECT min(position) FROM log WHERE router = ? AND kind = '{DECISION}' AND at >= ?", self._router, before
+        )[0]
+        last = upto if first is None else min(upto, first - 1)
+        old = f"router = ? AND position <= ? AND kind <> '{CHANGE}'"
+        (count,) = self._store.query(f"SELECT count(*) FROM log WHERE {old}", self._router, last)[0]
         if count:
-            self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, last)
-            self._store.execute("DELETE FROM log WHERE router = ? AND position <= ?", self._router, last)
+            self._store.execute("INSERT OR REPLACE INTO pruned VALUES (?, ?)", self._router, upto)
+            self._store.execute(f"DELETE FROM log WHERE {old}", self._router, last)
         return int(count)
 
 

@@ -1,0 +1,1 @@
+"""Advice: which policy and alpha to run, worked out from a log by simulation."""

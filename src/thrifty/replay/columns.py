@@ -1,0 +1,110 @@
+"""Columns: which column of a log means what, and how missing outcomes and prices are read."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from thrifty.replay.prices import PriceList
+
+MISSING = ("failure", "ignore", "censored")
+_OPTIONAL = ("segment", "time", "propensity", "id", "outcome_time")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a log mean.
+
+    Parameters
+    ----------
+    arm : which arm was used
+    reward : a number in [0, 1], or a status when `success` names those that count as 1
+    cost : what the row cost; not needed with `prices`
+    segment : the kind of request; without it the log is one segment
+    time : when it was; without it rows are taken in their order
+    propensity : the probability with which the arm was chosen; without it shares by segment and time stand in, as an assumption
+    id : what names a row once; a second row of the same id is left out
+    outcome_time : when the outcome came back, for delays
+    success : statuses that count as a reward of 1, all others count as 0
+    missing : a row without an outcome counts as a "failure" (the default), is left out ("ignore", the default for what
+        `thrifty export` wrote, where deadlines have spoken already), or is a failure once `deadline_s` has passed and
+        is left out, with all rows as young as that, before ("censored")
+    deadline_s : how long an outcome may take, for "censored"
+    prices : prices by arm, in place of a cost column
+
+    >>> Columns(arm="aggregator", reward="status", cost="price", success=("delivered",)).named()
+    {'arm': 'aggregator', 'reward': 'status', 'cost': 'price'}
+
+    """
+
+    arm: str = "arm"
+    reward: str = "reward"
+    cost: str = "cost"
+    segment: str | None = None
+    time: str | None = None
+    propensity: str | None = None
+    id: str | None = None
+    outcome_time: str | None = None
+    success: tuple[str, ...] = ()
+    missing: str | None = None
+    deadline_s: float = 3600.0
+    prices: PriceList | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "success", tuple(self.success))
+        if self.missing is not None and self.missing not in MISSING:
+            raise ValueError(f"missing must be one of {', '.join(MISSING)}, got {self.missing!r}")
+        if not 0.0 < self.deadline_s < float("inf"):
+            raise ValueError(f"deadline_s must be a positive number of seconds, got {self.deadline_s}")
+        if self.missing == "censored" and self.time is None:
+            raise ValueError("missing = censored needs the time of every row: name its column with time")
+
+    @classmethod
+    def load(cls, given: Mapping[str, Any], *, file: str | Path | None = None) -> "Columns":
+        """From values that are not None, over those of a TOML file, over the defaults.
+
+        >>> Columns.load({"arm": "route", "success": "delivered,read", "cost": None}).success
+        ('delivered', 'read')
+        """
+        values = {} if file is None else _read(Path(file))
+        values.update({name: value for name, value in given.items() if value is not None})
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                raise ValueError(f"{file} has no setting {name!r}: " + (f"did you mean {near[0]}?" if near else ", ".join(known)))
+        if isinstance(values.get("success"), str):
+            values["success"] = tuple(word.strip() for word in values["success"].split(",") if word.strip())
+        if "prices" in values and not isinstance(values["prices"], PriceList):
+            values["prices"] = PriceList.load(values["prices"], beside=None if file is None else Path(file).parent)
+        return cls(**values)
+
+    def named(self) -> dict[str, str]:
+        """The columns to read, by what they mean."""
+        meanings = ("arm", "reward") if self.prices is not None else ("arm", "reward", "cost")
+        named = {meaning: getattr(self, meaning) for meaning in meanings}
+        return named | {meaning: getattr(self, meaning) for meaning in _OPTIONAL if getattr(self, meaning) is not None}
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was said about where arms, rewards, costs and times are."""
+        return (self.arm, self.reward, self.cost, self.time, self.prices) == ("arm", "reward", "cost", None, None)
+
+    def check(self, present: Sequence[str]) -> None:
+        """A ValueError when a named column is not there, with the nearest one that is."""
+        for meaning, name in self.named().items():
+            if name not in present:
+                near = difflib.get_close_matches(name, present, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]!r}? " if near else ""
+                flag = f"--{meaning.replace('_', '-')}"
+                also = " (or give prices by arm with --prices)" if meaning == "cost" else ""
+                raise ValueError(f"no column {name!r} for {flag}: {hint}there are {', '.join(present)}{also}")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read {path}: {error}") from None

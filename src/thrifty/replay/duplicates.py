@@ -1,0 +1,54 @@
+"""Repeated ids, found in bounded memory: two hash sets of the ids of the last millions of rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import builder
+
+GENERATION = 1 << 21
+"""Ids kept in one set, a power of two. A repetition is found when it comes at most so many rows later."""
+
+
+class SeenIds:
+    """Remembers the last 2 million ids at least, as 64-bit hashes.
+
+    >>> SeenIds().repeated(np.array([7, 8, 7], dtype=np.uint64)).tolist()
+    [False, False, True]
+    """
+
+    def __init__(self, generation: int = GENERATION) -> None:
+        self._young, self._old = (np.zeros(2 * generation, np.uint64) for _ in range(2))
+        self._count, self._most = 0, generation
+
+    def repeated(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of these ids came before, here or earlier; all of them are remembered."""
+        found = np.zeros(hashes.size, dtype=np.bool_)
+        first = 0
+        while first < hashes.size:
+            last = min(hashes.size, first + self._most - self._count)
+            self._count += _insert(hashes[first:last], self._young, self._old, found[first:last])
+            if self._count >= self._most:
+                self._young, self._old, self._count = self._old, self._young, 0
+                self._young[:] = 0
+            first = last
+        return found
+
+
+@builder
+def _insert(hashes, young, old, found):
+    """Open addressing in tables whose size is a power of two; 0 marks an empty place, so the hash 0 is taken as 1."""
+    mask = np.uint64(young.size - 1)
+    added = 0
+    for row in range(hashes.size):
+        word = max(hashes[row], np.uint64(1))
+        for table in (old, young):
+            place = word & mask
+            while table[place] != 0 and table[place] != word:
+                place = (place + np.uint64(1)) & mask
+            if table[place] == word:
+                found[row] = True
+                break
+        if not found[row]:
+            young[place] = word
+            added += 1
+    return added

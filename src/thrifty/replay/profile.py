@@ -1,0 +1,169 @@
+"""The profile of a log: arms, segments, time span, overlap, gaps, and what looks wrong. Made from the aggregates alone."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.replay.aggregates import CC, MISSING, RR, Aggregates, C, N, R, SegmentSums, delay_edges
+from thrifty.replay.estimators import SegmentEstimates
+from thrifty.replay.source import require_polars
+
+LISTED = 0.02
+"""Costs that vary by less than this share of their mean within a block of time are a price list; others are random."""
+
+_THIN_SHARE = 0.01
+_OUTAGE = 0.6  # a block whose rate is below this share of the arm's usual one
+_FEWEST = 30  # rows in a block before it is called an outage
+
+
+def prices_are_listed(sums: SegmentSums) -> bool:
+    """Whether every arm of a segment has a price at any time, rather than random costs."""
+    cells = sums.sums
+    within = (cells[:, :, CC] - cells[:, :, C] ** 2 / np.maximum(cells[:, :, N], 1.0)).sum(axis=1)
+    totals = sums.totals
+    mean = totals[:, C] / np.maximum(totals[:, N], 1.0)
+    return bool((within <= totals[:, N] * (LISTED * np.maximum(mean, 1e-12)) ** 2 + 1e-12).all())
+
+
+def latest_price(sums: SegmentSums) -> NDArray[np.float64]:
+    """(K,) the mean cost of every arm in the last block in which it was used."""
+    rows = sums.sums[:, :, N]
+    last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
+    place = np.arange(rows.shape[0])
+    return np.asarray(sums.sums[place, last, C] / rows[place, last])
+
+
+def median_delay_s(sums: SegmentSums) -> NDArray[np.float64]:
+    """(K,) the median seconds until an outcome came back, to a factor of 1.4; NaN where unknown."""
+    counts = sums.delays
+    total = counts.sum(axis=1)
+    place = (np.cumsum(counts, axis=1) * 2 >= total[:, np.newaxis]).argmax(axis=1)
+    return np.where(total > 0, delay_edges()[place] / 2.0**0.25, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What a log looks like: rows by arm and segment (`arms`), notes on what was done and what looks wrong."""
+
+    arms: Any
+    segments: int
+    rows: int
+    span: str
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.rows:,} rows that count, {self.segments} segments, {self.arms['arm'].n_unique()} arms; {self.span}"]
+        return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+
+
+def profile(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> Profile:
+    """The profile of a log, from its aggregates and estimates."""
+    rows = []
+    for each in estimates:
+        sums, totals = each.sums, each.sums.totals
+        delays = median_delay_s(sums)
+        for place, arm in enumerate(sums.arms):
+            n = totals[place, N]
+            rows.append(
+                {
+                    "segment": sums.name, "arm": arm, "rows": int(n), "share": n / sums.rows, "mean_reward": totals[place, R] / n,
+                    "mean_cost": totals[place, C] / n, "no_outcome": totals[place, MISSING] / n, "median_delay_s": delays[place],
+                    "effective_rows": each.effective[place], "not_in_use": each.unseen[place], "refused": each.refusals[place],
+                }
+            )  # fmt: skip
+    notes = [*aggregates.tally.lines(), *_outcome_notes(aggregates), *_gaps(aggregates), *_suspicions(aggregates, estimates)]
+    table = require_polars().DataFrame(rows)
+    return Profile(table, len(estimates), aggregates.rows, describe_span(aggregates), tuple(notes))
+
+
+def moment(seconds: float) -> str:
+    """A time as people write it, in UTC.
+
+    >>> moment(0.0)
+    '1970-01-01 00:00'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the unit that suits it.
+
+    >>> duration(5400), duration(259_200)
+    ('1.5 hours', '3.0 days')
+    """
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size or (unit == "minutes" and seconds >= size):
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.3g} seconds"
+
+
+def describe_span(aggregates: Aggregates) -> str:
+    """From when to when, and how it was cut into blocks."""
+    if not aggregates.timed:
+        return f"no times: {aggregates.starts.size} blocks of {aggregates.width:,.0f} rows in the order of the log"
+    span = f"{moment(aggregates.first)} to {moment(aggregates.last)} UTC"
+    if aggregates.by_rows:
+        return (
+            f"{span}, too short or too coarse for blocks of time: {aggregates.starts.size} blocks of {aggregates.width:,.0f} rows"
+        )
+    return f"{span} in {aggregates.starts.size} blocks of {duration(aggregates.width)}"
+
+
+def _outcome_notes(aggregates: Aggregates) -> list[str]:
+    if not aggregates.tally.no_outcome:
+        return []
+    return [f"{aggregates.tally.no_outcome:,} rows have no outcome and count as failures (see --missing)"]
+
+
+def _gaps(aggregates: Aggregates) -> list[str]:
+    if aggregates.by_rows or aggregates.starts.size < 2:
+        return []
+    empty = np.diff(aggregates.starts) / aggregates.width - 1.0
+    worst = int(np.argmax(empty))
+    if empty[worst] < 1.0:
+        return []
+    lasting = duration(float(empty[worst]) * aggregates.width)
+    begins = moment(float(aggregates.starts[worst]) + aggregates.width)
+    return [f"{int((empty >= 1).sum())} gaps without a row; the longest lasts {lasting} or more, from {begins}"]
+
+
+def _suspicions(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> list[str]:
+    """What a person should look at."""
+    constant, outages, thin, repriced = [], [], [], []
+    for each in estimates:
+        sums, totals = each.sums, each.sums.totals
+        for place, arm in enumerate(sums.arms):
+            name, n = f"{arm} in {sums.name}", totals[place, N]
+            mean = totals[place, R] / n
+            if n >= _FEWEST and totals[place, RR] / n - mean * mean <= 1e-12:
+                constant.append(f"{name} (always {mean:g})")
+            if n / sums.rows < _THIN_SHARE:
+                thin.append(f"{name} ({n / sums.rows:.2%})")
+            blocks = sums.sums[place]
+            enough = blocks[:, N] >= _FEWEST
+            low = enough & (blocks[:, R] < _OUTAGE * mean * blocks[:, N])
+            if low.any() and not aggregates.by_rows:
+                when = aggregates.starts[np.flatnonzero(low)]
+                outages.append(f"{name} ({moment(float(when[0]))} to {moment(float(when[-1]) + aggregates.width)})")
+        if prices_are_listed(sums):
+            means = sums.sums[:, :, C] / np.maximum(sums.sums[:, :, N], 1.0)
+            used = sums.sums[:, :, N] > 0
+            low = np.where(used, means, np.inf).min(axis=1)
+            high = np.where(used, means, -np.inf).max(axis=1)
+            repriced += [
+                f"{arm} in {sums.name} ({low[place]:.4g} to {high[place]:.4g})"
+                for place, arm in enumerate(sums.arms)
+                if high[place] > 1.001 * low[place]
+            ]
+    kinds = (
+        ("the reward never varies", constant), ("success far below the usual for a while, an outage perhaps", outages),
+        ("hardly ever used", thin), ("the price changed", repriced),
+    )  # fmt: skip
+    return [f"{what}: {_some(names)}" for what, names in kinds if names]
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,48 @@
+"""The tables in PostgreSQL: numbered migrations, run by whichever replica starts first."""
+
+from typing import Any
+
+from thrifty.store.row import StoreError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE head (position bigint NOT NULL);
+    INSERT INTO head VALUES (0);
+    CREATE TABLE log (
+        position bigint PRIMARY KEY, router text NOT NULL, kind text NOT NULL, replica bigint NOT NULL, sequence bigint NOT NULL,
+        at double precision NOT NULL, segment text, request_id text, arm text, value double precision, cost double precision,
+        code text NOT NULL, detail text, writer bigint NOT NULL, ticket bigint NOT NULL, life integer NOT NULL
+    );
+    CREATE INDEX log_router ON log (router, position);
+    CREATE UNIQUE INDEX log_decision ON log (router, replica, sequence) WHERE kind = 'd';
+    CREATE UNIQUE INDEX log_request ON log (router, life, request_id) WHERE kind = 'd' AND request_id IS NOT NULL;
+    CREATE INDEX log_change ON log (router, position) WHERE kind = 'c';
+    CREATE INDEX log_outcome ON log (router, replica, sequence) WHERE kind = 'o';
+    CREATE TABLE snapshots (
+        router text NOT NULL, position bigint NOT NULL, body bytea NOT NULL, digest text NOT NULL, PRIMARY KEY (router, position)
+    );
+    CREATE TABLE pruned (router text PRIMARY KEY, upto bigint NOT NULL);
+    CREATE TABLE keys (digest text PRIMARY KEY, name text NOT NULL, role text NOT NULL);
+    CREATE SEQUENCE replicas;
+    """,
+)
+"""Numbered by their place; schema_version has a row for each that was run."""
+
+_LOCK = 0x7468726966747900
+"""The number of the advisory lock under which replicas migrate one after another."""
+
+
+def migrate(connection: Any) -> None:
+    """Bring the tables up to date, in one transaction; a second replica waits for the first and finds nothing to do."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute("CREATE SCHEMA IF NOT EXISTS thrifty")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())"
+        )
+        (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError(f"the database was set up by a newer thrifty (schema {version}, this one knows {len(MIGRATIONS)})")
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            connection.execute(script)
+            connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (number,))

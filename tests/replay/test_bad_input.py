@@ -1,0 +1,226 @@
+"""Every kind of bad log, through the command line: a clear line, the right exit code, every row left out counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from thrifty.cli.main import main
+
+Run = tuple[int, str, str]
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Write a CSV log and run `thrifty replay` on it."""
+
+    def run(text: str | bytes, *flags: str, name: str = "log.csv", policies: str = "none") -> Run:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        code = main(["replay", str(path), "--policies", policies, *flags])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def good(n: int = 400) -> list[str]:
+    """Rows of arm, reward, cost, time, id."""
+    return [f"{'ab'[i % 2]},{int(i % 5 > 0)},{0.2 if i % 2 == 0 else 0.1},{1_700_000_000 + 60 * i},r{i}" for i in range(n)]
+
+
+def csv(rows: list[str]) -> str:
+    return "\n".join(["arm,reward,cost,sent_at,id", *rows]) + "\n"
+
+
+def left_out(said: str) -> dict[str, int]:
+    return dict(json.loads(said)["left_out"])
+
+
+def test_a_good_log_is_read_whole(ask: Any) -> None:
+    code, out, err = ask(csv(good()), "--time", "sent_at", "--id", "id", "--json")
+    assert (code, err) == (0, "")
+    body = json.loads(out)
+    assert (body["rows"], body["used"], body["left_out"]) == (400, 400, {})
+
+
+def test_a_misnamed_column_gets_the_nearest_one(ask: Any) -> None:
+    code, _, err = ask(csv(good()), "--reward", "rewrd")
+    assert code == 2
+    assert "no column 'rewrd' for --reward: did you mean 'reward'? there are arm, reward, cost, sent_at, id" in err
+
+
+def test_a_missing_cost_column_offers_prices(ask: Any) -> None:
+    code, _, err = ask("arm,reward\na,1\nb,0\n")
+    assert code == 2
+    assert "no column 'cost' for --cost" in err
+    assert "--prices" in err
+
+
+def test_text_in_a_number_column_is_named_with_its_row(ask: Any) -> None:
+    rows = good()
+    rows[6] = "a,1,free,1700000360,r6"
+    code, out, _ = ask(csv(rows), "--json")
+    assert code == 0
+    assert left_out(out) == {"cost is not a number": 1}
+    assert "1 of 400 rows left out: cost is not a number (first in row 7, 'free')" in json.loads(out)["notes"]
+
+
+def test_statuses_without_success_say_what_to_do(ask: Any) -> None:
+    code, _, err = ask("arm,reward,cost\na,delivered,1\nb,failed,1\n")
+    assert code == 2
+    assert "column 'reward' holds words (delivered, failed): say which of them are a success with --success" in err
+
+
+def test_rewards_outside_the_unit_interval_are_left_out_and_counted(ask: Any) -> None:
+    rows = good()
+    rows[3], rows[4] = "b,1.5,0.1,1700000180,r3", "a,-0.5,0.2,1700000240,r4"
+    code, out, _ = ask(csv(rows), "--json")
+    assert code == 0
+    assert left_out(out) == {"reward outside [0, 1]": 2}
+    assert json.loads(out)["used"] == 398
+
+
+def test_negative_and_infinite_costs_are_left_out_and_counted(ask: Any) -> None:
+    rows = good()
+    rows[3], rows[5] = "b,1,-0.1,1700000180,r3", "b,1,inf,1700000300,r5"
+    code, out, _ = ask(csv(rows), "--json")
+    assert code == 0
+    assert left_out(out) == {"negative cost": 1, "cost is not a number": 1}
+
+
+def test_times_out_of_order_are_counted_and_kept(ask: Any) -> None:
+    rows = good()
+    rows[10], rows[11] = rows[11], rows[10]
+    code, out, _ = ask(csv(rows), "--time", "sent_at", "--json")
+    body = json.loads(out)
+    assert code == 0
+    assert body["used"] == 400
+    assert any("1 rows are earlier than the row before them: taken in the order of the log" in note for note in body["notes"])
+
+
+def test_times_in_the_future_are_left_out_and_counted(ask: Any) -> None:
+    rows = good()
+    rows[-1] = "b,1,0.1,4102444800,r399"
+    code, out, _ = ask(csv(rows), "--time", "sent_at", "--now", "1800000000", "--json")
+    assert code == 0
+    assert left_out(out) == {"time in the future": 1}
+
+
+def test_unreadable_and_missing_times_are_left_out_and_counted(ask: Any) -> None:
+    rows = good()
+    rows[2], rows[3] = "a,1,0.2,yesterday,r2", "b,1,0.1,,r3"
+    code, out, _ = ask(csv(rows), "--time", "sent_at", "--json")
+    assert code == 0
+    assert left_out(out) == {"time is not readable": 1, "no time": 1}
+
+
+def test_repeated_ids_are_left_out_and_counted(ask: Any) -> None:
+    rows = good()
+    rows[8] = "a,0,0.2,1700000480,r7"
+    code, out, _ = ask(csv(rows), "--id", "id", "--json")
+    assert code == 0
+    assert left_out(out) == {"repeated id": 1}
+    assert any("(first in row 9, 'r7')" in note for note in json.loads(out)["notes"])
+
+
+def test_an_empty_file_and_one_with_a_header_alone_are_refused(ask: Any) -> None:
+    code, _, err = ask("")
+    assert code == 2
+    assert "is empty: it has not even a header" in err
+    code, _, err = ask("arm,reward,cost\n")
+    assert code == 2
+    assert "the log has a header and no rows" in err
+
+
+def test_a_truncated_parquet_file_is_refused_with_the_remedy(ask: Any, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.parquet"
+    polars.DataFrame({"arm": ["a", "b"] * 100, "reward": [1.0, 0.0] * 100, "cost": [1.0] * 200}).write_parquet(whole)
+    code, _, err = ask(whole.read_bytes()[:-20], name="cut.parquet")
+    assert code == 2
+    assert "cut off while it was written or copied" in err
+    assert err.count("\n") == 1
+
+
+def test_one_arm_only_is_refused(ask: Any) -> None:
+    code, _, err = ask(csv([row.replace("b,", "a,", 1) for row in good()]))
+    assert code == 2
+    assert "every row that counts used the arm 'a': with one arm only there is nothing to compare; check --arm" in err
+
+
+def test_a_log_that_is_mostly_unreadable_is_refused_with_the_counts(ask: Any) -> None:
+    rows = [row.replace(",0.2,", ",?,") for row in good()]
+    code, _, err = ask(csv(rows))
+    assert code == 2
+    assert "200 of 400 rows cannot be used, and 5% are tolerated (--tolerate)" in err
+    assert "cost is not a number (first in row 1, '?')" in err
+    assert (
+        ask(csv([row.replace(",0.2,", ",?,") if i % 4 == 0 else row for i, row in enumerate(good())]), "--tolerate", "0.3")[0] == 0
+    )
+
+
+def test_missing_outcomes_are_failures_ignored_or_censored(ask: Any) -> None:
+    rows = good()
+    for place in (0, 398):
+        arm, _, *rest = rows[place].split(",")
+        rows[place] = ",".join([arm, "", *rest])
+    code, out, _ = ask(csv(rows), "--json")
+    assert (code, json.loads(out)["used"]) == (0, 400)
+    assert any("2 rows have no outcome and count as failures" in note for note in json.loads(out)["notes"])
+    _, out, _ = ask(csv(rows), "--missing", "ignore", "--json")
+    assert left_out(out) == {"no outcome": 2}
+    _, out, _ = ask(csv(rows), "--missing", "censored", "--time", "sent_at", "--deadline", "600", "--json")
+    assert left_out(out) == {"outcome not due yet": 10}  # the last ten minutes, answered or not
+    code, _, err = ask(csv(rows), "--missing", "censored")
+    assert code == 2
+    assert "censored needs the time of every row" in err
+
+
+def test_wrong_propensities_are_left_out_and_counted(ask: Any) -> None:
+    rows = [f"{row},0.5" for row in good()]
+    rows[0], rows[1], rows[2] = rows[0][:-3] + "0", rows[1][:-3] + "1.2", rows[2][:-3]
+    code, out, _ = ask("arm,reward,cost,sent_at,id,p\n" + "\n".join(rows) + "\n", "--propensity", "p", "--json")
+    assert code == 0
+    assert left_out(out) == {"propensity outside (0, 1]": 2, "no propensity": 1}
+
+
+def test_too_many_arms_ask_for_another_column(ask: Any) -> None:
+    text = "arm,reward,cost\n" + "".join(f"m{i},1,1\n" for i in range(1200))
+    code, _, err = ask(text)
+    assert code == 2
+    assert "more than 1,000 different values for --arm" in err
+
+
+def test_wrong_alphas_policies_and_settings_are_one_line(ask: Any) -> None:
+    for flags, words in (
+        (["--alpha", "0.1,x"], "--alpha must be numbers in [0, 1]"),
+        (["--alpha", "1.5"], "--alpha must be numbers in [0, 1]"),
+        (["--columns", "nowhere.toml"], "cannot read nowhere.toml"),
+        (["--prices", "a=-1,b=2"], "a price must be finite and not negative, got '-1'"),
+        (["--prices", "a=1"], "--prices has no price for arm 'b'"),
+    ):
+        code, _, err = ask(csv(good()), *flags)
+        assert code == 2
+        assert words in err
+        assert err.count("\n") == 1
+    code, _, err = ask(csv(good()), policies="cs-idz")
+    assert (code, "did you mean cs-ids?" in err) == (2, True)
+    code, _, err = ask(csv(good()), policies="oracle")
+    assert (code, "told the truth" in err) == (2, True)
+
+
+def test_thin_overlap_is_refused_with_the_reason(ask: Any) -> None:
+    rows = good(2000) + [f"c,1,0.05,{1_700_120_000 + i},c{i}" for i in range(5)]
+    code, out, _ = ask(csv(rows), "--time", "sent_at")
+    assert code == 0
+    assert "nothing said about c in all: only 5 rows, 30 are needed" in out
+
+
+def test_an_unknown_kind_of_file_and_a_missing_one_are_refused(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ask("x", name="log.xlsx")
+    assert code == 2
+    assert "a log must end in .csv" in err
+    assert main(["replay", "nowhere.csv"]) == 2
+    assert "cannot read nowhere.csv: No such file or directory" in capsys.readouterr().err
