@@ -301,9 +301,13 @@ class SqliteJournal:
 
 def _look_into(path: Path, busy_s: float) -> sqlite3.Connection:
     """A connection that cannot write, beside whoever owns the file."""
+    how = "mode=ro"
+    wal = Path(f"{path}-wal")
+    if path.exists() and os.statvfs(path).f_flag & os.ST_RDONLY and not (wal.exists() and wal.stat().st_size):
+        how = "immutable=1"  # nobody can change it, and SQLite could not make the files it needs beside those who do
     try:
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
+            f"{path.absolute().as_uri()}?{how}", uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
         )
         connection.execute("SELECT 1 FROM log LIMIT 1")
     except sqlite3.Error as error:
