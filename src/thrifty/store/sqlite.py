@@ -98,13 +98,19 @@ class SqliteStore:
         """The names of the routers that have a log, deleted ones included."""
         return [name for (name,) in self.query("SELECT DISTINCT router FROM log ORDER BY router")]
 
-    def keys(self) -> list[tuple[str, str]]:
-        """Digest and roles of every API key."""
-        return self.query("SELECT digest, role FROM keys")
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Digest, roles and name of every API key."""
+        return self.query("SELECT digest, role, name FROM keys")
 
     def add_key(self, digest: str, name: str, role: str) -> None:
         """Keep the digest of an API key."""
         self.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", digest, name, role)
+
+    def remove_keys(self, name: str) -> int:
+        """Forget all API keys of a name; how many there were."""
+        (count,) = self.query("SELECT count(*) FROM keys WHERE name = ?", name)[0]
+        self.execute("DELETE FROM keys WHERE name = ?", name)
+        return int(count)
 
     def query(self, text: str, *values: Any) -> list[Any]:
         """All rows of a reading statement."""
