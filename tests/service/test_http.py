@@ -12,6 +12,7 @@ import pytest
 import uvicorn
 
 from tests.service.conftest import free_port
+from thrifty.cli.main import main
 from thrifty.service.app import App
 from thrifty.service.config import Config
 from thrifty.service.keys import digest
@@ -201,6 +202,8 @@ def test_keys_and_roles(tmp_path: Path) -> None:
         for key, expected in ((None, 401), ("dan", 403), ("oz", 403), ("ann", 200)):
             assert status(key, "GET", "/v1/routers/sms", None) == expected
             assert status(key, "POST", "/v1/routers/sms/arms/a:reset", None) == expected
+        changes = [row for _, row in client.app.store.journal("sms").read(0) if row.kind == "c"]
+        assert json.loads(changes[-1].detail)["by"] == "ann@127.0.0.1"
         assert status(None, "GET", "/healthz", None) == 200
         refused = client.post("/v1/decisions", json={"router": "sms"})
         assert refused.headers["www-authenticate"] == "Bearer"
@@ -222,6 +225,25 @@ def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
         compared.clear()
         ring.allows(key, "decide")
         assert len(compared) == 3
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_keys_are_given_out_and_taken_back(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path / 's.db'}" if kind == "sqlite" else request.getfixturevalue("postgres").database()
+    assert main(["keys", "ann", "--role", "admin", "--store", url]) == 0
+    key = capsys.readouterr().out.strip()
+    assert key.startswith("thrifty_")
+    store = open_store(url)
+    assert store.keys() == [(digest(key), "admin", "ann")]
+    store.close()
+    assert main(["keys", "ann", "--revoke", "--store", url]) == 0
+    assert main(["keys", "ann", "--revoke", "--store", url]) == 2
+    assert "there is no key of the name 'ann'" in capsys.readouterr().err
+    store = open_store(url)
+    assert store.keys() == []
+    store.close()
 
 
 def test_without_keys_only_loopback_is_served(tmp_path: Path) -> None:

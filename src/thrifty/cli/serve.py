@@ -24,6 +24,7 @@ def add_to(commands: Any) -> None:
     keys = commands.add_parser("keys", help="give out an API key for the decision service")
     keys.add_argument("name", help="whom the key is for")
     keys.add_argument("--role", default="decide,outcome", help="decide, outcome, admin, or several separated by commas")
+    keys.add_argument("--revoke", action="store_true", help="take back all keys of this name instead")
     keys.add_argument(
         "--store", default="sqlite:///thrifty.db", help="the store of the service, which must not be running on SQLite"
     )
@@ -56,15 +57,20 @@ def run(options: argparse.Namespace) -> None:
 
 
 def run_keys(options: argparse.Namespace) -> None:
-    """Print a new key; only its digest is kept."""
+    """Print a new key, of which only the digest is kept; or take keys back."""
     from thrifty.service.keys import checked_roles, digest, make_key
     from thrifty.store import StoreError, open_store
 
     role, key = checked_roles(options.role), make_key()
     try:
         store = open_store(options.store)
-        store.add_key(digest(key), options.name, role)
-        store.close()
+        try:
+            if not options.revoke:
+                store.add_key(digest(key), options.name, role)
+            elif not store.remove_keys(options.name):
+                raise ValueError(f"there is no key of the name {options.name!r}")
+        finally:
+            store.close()
     except StoreError as error:
         raise ValueError(str(error)) from None
-    print(key)
+    print(f"no key of {options.name} is valid any more" if options.revoke else key)

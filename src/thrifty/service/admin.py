@@ -131,7 +131,7 @@ class Admin:
     async def put_router(self, request: Request) -> Response:
         """Make a router, or make it be as told."""
         wanted = await self._read(request, RouterRequest)
-        router, new = await run_in_threadpool(self.app.desk.put, _name(request), wanted, by=_who(request))
+        router, new = await run_in_threadpool(self.app.desk.put, _name(request), wanted, by=self.app.who(request.scope))
         return JSONResponse(_shown(router), status_code=201 if new else 200)
 
     async def get_router(self, request: Request) -> Response:
@@ -140,7 +140,7 @@ class Admin:
 
     async def delete_router(self, request: Request) -> Response:
         """Take a router out of service."""
-        if not await run_in_threadpool(self.app.desk.delete, _name(request), by=_who(request)):
+        if not await run_in_threadpool(self.app.desk.delete, _name(request), by=self.app.who(request.scope)):
             self._router(request)
         return Response(status_code=204)
 
@@ -163,7 +163,7 @@ class Admin:
             raise ProblemError(404, "action", f"the path must end in ARM:ACTION, with one of {', '.join(ACTIONS)}")
         told = await self._read(request, ArmRequest, default=b"{}")
         router = self._router(request)
-        await run_in_threadpool(router.change, action, arm, price=told.price, by=_who(request))
+        await run_in_threadpool(router.change, action, arm, price=told.price, by=self.app.who(request.scope))
         return JSONResponse(_shown(router))
 
     def _router(self, request: Request) -> Router:
@@ -185,10 +185,6 @@ class Admin:
 
 def _name(request: Request) -> str:
     return unquote(request.path_params["name"])
-
-
-def _who(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 def _shown(router: Router) -> dict[str, Any]:

@@ -94,15 +94,17 @@ class App:
         """Raise a ProblemError unless the request carries a key for `role`."""
         if not self.keys:
             return
-        key = None
-        for name, value in scope["headers"]:
-            if name == b"authorization" and value[:7].lower() == b"bearer ":
-                key = value[7:].decode("latin-1")
-        allowed = self.keys.allows(key, role)
+        allowed = self.keys.allows(_presented(scope), role)
         if allowed is None:
             raise ProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
         if not allowed:
             raise ProblemError(403, "role", f"this key has not the role {role}")
+
+    def who(self, scope: Scope) -> str:
+        """Who asks, for the log: the name of the key, if there is one, and the address."""
+        host = scope["client"][0] if scope.get("client") else ""
+        name = self.keys.name_of(_presented(scope) or "")
+        return f"{name}@{host}" if name else host
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         limit = self.config.max_body
@@ -257,8 +259,17 @@ class App:
     def _key_ring(self) -> KeyRing:
         keys = list(self.store.keys())
         if self.config.admin_key:
-            keys.append((digest(self.config.admin_key), "admin"))
+            keys.append((digest(self.config.admin_key), "admin", "admin"))
         return KeyRing(keys)
+
+
+def _presented(scope: Scope) -> str | None:
+    """The key that a request carries."""
+    key = None
+    for name, value in scope["headers"]:
+        if name == b"authorization" and value[:7].lower() == b"bearer ":
+            key = value[7:].decode("latin-1")
+    return key
 
 
 def _read(decoder: Any, body: bytes) -> Any:

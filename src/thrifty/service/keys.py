@@ -46,8 +46,8 @@ class KeyRing:
     (True, False, None)
     """
 
-    def __init__(self, keys: Iterable[tuple[str, str]]) -> None:
-        self._keys = [(known.encode(), frozenset(roles.split(","))) for known, roles in keys]
+    def __init__(self, keys: Iterable[tuple[str, ...]]) -> None:
+        self._keys = [(known.encode(), frozenset(roles.split(",")), "".join(name)) for known, roles, *name in keys]
 
     def __bool__(self) -> bool:
         return bool(self._keys)
@@ -58,7 +58,12 @@ class KeyRing:
             return True
         presented = digest(key or "").encode()
         roles: frozenset[str] | None = None
-        for known, granted in self._keys:
+        for known, granted, _ in self._keys:
             if hmac.compare_digest(known, presented):
                 roles = granted
         return None if roles is None or key is None else role in roles or "admin" in roles
+
+    def name_of(self, key: str) -> str:
+        """Whom a key was given to; nothing when there is no such key."""
+        presented = digest(key).encode()
+        return "".join(name for known, _, name in self._keys if hmac.compare_digest(known, presented))

@@ -69,7 +69,7 @@ def describe() -> dict[str, Any]:
                 "post": _operation("change an arm", _OBJECT, body=_ref("ArmRequest"), errors=router, optional_body=True),
             },
             "/healthz": {"get": _plain("alive")},
-            "/readyz": {"get": _plain("ready to decide")},
+            "/readyz": {"get": _plain("ready to decide; `degraded` while decisions go on without the store")},
             "/metrics": {"get": _plain("Prometheus metrics")},
         },
         "components": {
@@ -100,7 +100,7 @@ def _operation(
     said = {"401": "no valid key", "403": f"a key without the role {role}", "503": "the store is away; retry", **(errors or {})}
     if body is not None:
         said |= {"400": "not JSON", "413": "too large", "422": "a value that is not allowed; the message names the field"}
-    responses: dict[str, Any] = {code: {"description": text, "content": _content(_ref("Failure"))} for code, text in said.items()}
+    responses = {code: _failure(code, text) for code, text in said.items()}
     if answer is None:
         responses["204"] = {"description": "done"}
     else:
@@ -113,7 +113,16 @@ def _operation(
     return operation
 
 
+def _failure(code: str, text: str) -> dict[str, Any]:
+    said: dict[str, Any] = {"description": text, "content": _content(_ref("Failure"))}
+    if code == "503":
+        said["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}, "required": True}}
+    if code == "401":
+        said["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, "required": True}}
+    return said
+
+
 def _plain(summary: str) -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
-    failure = {"description": "not now", "content": _content(_ref("Failure"))}
-    return {"summary": summary, "responses": {"200": {"description": "done", "content": text}, "503": failure}, "security": [{}]}
+    responses = {"200": {"description": "done", "content": text}, "503": _failure("503", "not now")}
+    return {"summary": summary, "responses": responses, "security": [{}]}

@@ -92,14 +92,18 @@ class PostgresStore:
         """The names of the routers that have a log, deleted ones included."""
         return [name for (name,) in self.query("SELECT DISTINCT router FROM log ORDER BY router")]
 
-    def keys(self) -> list[tuple[str, str]]:
-        """Digest and roles of every API key."""
-        return self.query("SELECT digest, role FROM keys")
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Digest, roles and name of every API key."""
+        return self.query("SELECT digest, role, name FROM keys")
 
     def add_key(self, digest: str, name: str, role: str) -> None:
         """Keep the digest of an API key."""
         text = "INSERT INTO keys VALUES (%s, %s, %s) ON CONFLICT (digest) DO UPDATE SET role = excluded.role"
         self.query(text, (digest, name, role))
+
+    def remove_keys(self, name: str) -> int:
+        """Forget all API keys of a name; how many there were."""
+        return len(self.query("DELETE FROM keys WHERE name = %s RETURNING name", (name,)))
 
     def query(self, text: str, values: Any = (), *, patience_s: float = PATIENCE_S) -> list[Any]:
         """All rows of a statement, on a connection beside the writer's; a StoreError when no answer comes in time."""

@@ -98,13 +98,19 @@ class SqliteStore:
         """The names of the routers that have a log, deleted ones included."""
         return [name for (name,) in self.query("SELECT DISTINCT router FROM log ORDER BY router")]
 
-    def keys(self) -> list[tuple[str, str]]:
-        """Digest and roles of every API key."""
-        return self.query("SELECT digest, role FROM keys")
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Digest, roles and name of every API key."""
+        return self.query("SELECT digest, role, name FROM keys")
 
     def add_key(self, digest: str, name: str, role: str) -> None:
         """Keep the digest of an API key."""
         self.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", digest, name, role)
+
+    def remove_keys(self, name: str) -> int:
+        """Forget all API keys of a name; how many there were."""
+        (count,) = self.query("SELECT count(*) FROM keys WHERE name = ?", name)[0]
+        self.execute("DELETE FROM keys WHERE name = ?", name)
+        return int(count)
 
     def query(self, text: str, *values: Any) -> list[Any]:
         """All rows of a reading statement."""
@@ -301,9 +307,13 @@ class SqliteJournal:
 
 def _look_into(path: Path, busy_s: float) -> sqlite3.Connection:
     """A connection that cannot write, beside whoever owns the file."""
+    how = "mode=ro"
+    wal = Path(f"{path}-wal")
+    if path.exists() and os.statvfs(path).f_flag & os.ST_RDONLY and not (wal.exists() and wal.stat().st_size):
+        how = "immutable=1"  # nobody can change it, and SQLite could not make the files it needs beside those who do
     try:
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
+            f"{path.absolute().as_uri()}?{how}", uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
         )
         connection.execute("SELECT 1 FROM log LIMIT 1")
     except sqlite3.Error as error:
