@@ -258,6 +258,36 @@ class InformationDirected:
         return best[2] if uniform(history.own) < best[3] else best[1]
 
 
+class ImportanceWeighted:
+    """CS-EXP3 by its formulas: explore 0.5, rate 1."""
+
+    gains: list[float]
+    chances: list[float]
+    played: int
+
+    def __call__(self, history: History) -> int:
+        k = history.n_arms
+        if history.rounds == 0:
+            self.gains = [0.0] * k
+        else:
+            self.gains[self.played] += history.rewards[self.played][-1] / self.chances[self.played]
+        explored = min(0.5 * (k * math.log(k + 1) / history.horizon) ** (1 / 3), 0.5)
+        floor = (1 - history.instance.alpha) * max(self.gains)
+        by_cost = sorted(range(k), key=lambda arm: (history.instance.costs[arm], arm))
+        left, self.chances = 1.0, [0.0] * k
+        for arm in by_cost:
+            taken = left * math.exp(-(explored / k) * max(floor - self.gains[arm], 0.0))
+            self.chances[arm] = explored / k + (1.0 - explored) * taken
+            left -= taken
+        ticket = float(uniform(history.own))
+        for arm in by_cost:
+            ticket -= self.chances[arm]
+            if ticket < 0:
+                break
+        self.played = arm
+        return arm
+
+
 def ucb1(history: History) -> int:
     if history.rounds < history.n_arms:
         return history.rounds
@@ -297,6 +327,7 @@ TWINS: dict[str, Twin] = {
     "one-shot-etc": one_shot_etc,
     "cs-ids": InformationDirected(),
     "cs-direct": cs_direct,
+    "cs-exp3": ImportanceWeighted(),
     "pe": Elimination(lambda instance: int(np.argmax(instance.costs))),
     "pe-cs": Elimination(),
     "ucb1": ucb1,

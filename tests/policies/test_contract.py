@@ -189,3 +189,14 @@ class TestFilesOfOnesOwn:
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             policy(str(path))
+
+
+def test_a_rule_that_weighs_outcomes_is_told_the_probability_of_the_decision_however_late() -> None:
+    # CS-EXP3 counts an outcome by one over that probability: the sums are unbiased for T times the mean, here 4,000 and 1,000.
+    from thrifty.environments import Exponential, Feedback
+
+    world = Instance([0.8, 0.2], [0.0, 1.0], 0.1)
+    late = simulate(world, "cs-exp3", horizon=5000, runs=40, feedback=Feedback(Exponential(50)), checkpoints=1).final()
+    prompt = simulate(world, "cs-exp3", horizon=5000, runs=40, checkpoints=1).final()
+    gap = abs(late["cs-exp3"]["total"]["mean"] - prompt["cs-exp3"]["total"]["mean"])
+    assert gap < 150 + 5 * (late["cs-exp3"]["total"]["se"] + prompt["cs-exp3"]["total"]["se"])
