@@ -47,12 +47,13 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 
 def picture(figure: "Figure", description: str) -> str:
-    """A figure inside the page, as SVG."""
+    """A figure inside the page, as SVG, no wider than it was drawn for."""
+    width = min(5.9 * figure.get_figwidth(), 56.0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figure.svg"
         save(figure, path)
         encoded = base64.b64encode(path.read_bytes()).decode()
-    return f'<img alt="{html.escape(description)}" src="data:image/svg+xml;base64,{encoded}">'
+    return f'<img alt="{html.escape(description)}" style="max-width: {width:.1f}rem" src="data:image/svg+xml;base64,{encoded}">'
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -8,7 +8,8 @@ from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
 from thrifty.problem import Instance, Terms
 from thrifty.replay import Columns, Log
-from thrifty.replay.evaluation import examine, replay
+from thrifty.replay.evaluation import replay
+from thrifty.replay.evidence import examine
 from thrifty.replay.rejection import replay_policy
 from thrifty.router.kernels import start_rule
 from thrifty.simulation import simulate

@@ -282,3 +282,53 @@ def test_every_migration_is_run_once(url: str) -> None:
     with psycopg.connect(url) as connection:
         found = connection.execute("SELECT version FROM thrifty.schema_version ORDER BY version").fetchall()
     assert found == [(number,) for number in range(1, len(MIGRATIONS) + 1)]
+
+
+def test_replicas_that_start_together_on_an_empty_database_migrate_it_once(url: str) -> None:
+    stores: list[PostgresStore] = []
+    threads = [threading.Thread(target=lambda: stores.append(PostgresStore(url))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({store.replica for store in stores}) == 5
+    for store in stores:
+        store.close()
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT count(*) FROM thrifty.schema_version").fetchone() == (len(MIGRATIONS),)
+
+
+def test_a_replica_that_only_listens_bounds_its_memory(url: str, replica: Callable[..., Router]) -> None:
+    busy, idle = replica(remember=20), replica(remember=20)
+    for _ in range(100):
+        busy.decide()
+    until = time.monotonic() + 10
+    while (idle.counts["decisions"] < 100 or len(idle._state.ledger) > 22) and time.monotonic() < until:
+        idle.expire()
+        time.sleep(0.01)
+    assert len(idle._state.ledger) <= 22
+    agree(busy, idle)
+    assert facts(busy)[:4] == refolded(url)[:4]
+
+
+def test_an_unknown_propensity_is_null_in_the_log(url: str, replica: Callable[..., Router]) -> None:
+    router = replica(propensity_draws=0)
+    for _ in range(20):
+        router.record(router.decide().id, reward=1)
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT value FROM thrifty.log WHERE kind = 'd'").fetchall()
+    assert {value for (value,) in found} == {None, 1.0}  # certain while nothing is known, then random
+
+
+def test_two_answers_to_one_request_in_flight_both_become_the_first(replica: Callable[..., Router]) -> None:
+    one, two = replica(policy="uniform"), replica(policy="uniform")
+    two._owned_store.writer._listeners.clear()  # it does not hear of the first decision
+    first = one.decide(request_id="q")
+    two._journal.listen(two._follower)  # type: ignore[union-attr, arg-type]
+    writer = two._owned_store.writer
+    with writer._order:  # what is written now comes back only after both have asked
+        answers = [two.decide_soon(request_id="q") for _ in range(2)]
+    for answer, ticket in [(answer, answer.position) for answer in answers]:
+        two.wait(ticket)
+        assert (answer.id, answer.arm) == (first.id, first.arm)
+    agree(one, two)

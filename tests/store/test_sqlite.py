@@ -307,3 +307,14 @@ def test_the_log_says_what_happened(tmp_path: Path) -> None:
     assert rows[2][6:10] == (decision.arm, 0.5, 0.15, "recorded")
     router.close()
     assert os.path.exists(tmp_path / "r.db")
+
+
+def test_a_defect_in_a_commit_reaches_those_who_wait() -> None:
+    def commit(_batch: list[tuple[int, Any]]) -> None:
+        raise AttributeError("no such thing")
+
+    writer = Writer(commit, durable=0)
+    for generation in range(2):
+        with pytest.raises(StoreError, match="cannot commit: AttributeError"):
+            writer.wait(writer.append("a", generation))
+    writer.close()

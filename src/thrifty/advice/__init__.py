@@ -1,1 +1,5 @@
 """Advice: which policy and alpha to run, worked out from a log by simulation."""
+
+from thrifty.advice.recommendation import Recommendation, recommend
+
+__all__ = ["Recommendation", "recommend"]

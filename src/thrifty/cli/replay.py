@@ -1,4 +1,4 @@
-"""`thrifty replay`, `thrifty frontier` and `thrifty example-log`: ask a log, and make one to ask."""
+"""`thrifty replay`, `frontier`, `recommend` and `example-log`: ask a log, and make one to ask."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
+    from thrifty.advice import Recommendation
     from thrifty.replay import Evidence, Frontier, Log, Replay
 
 _COLUMNS = (
@@ -51,6 +52,22 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--alpha", help="subsidy factors, separated by commas; default 0, 0.01, ... 0.3")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write frontier.html, .csv, .png and .svg there")
     parser.set_defaults(run=run_frontier)
+    parser = commands.add_parser(
+        "recommend",
+        help="which policy and alpha to run, from a log",
+        description="Which policy and alpha to run in each segment, what it saves and what it costs in quality: one page.",
+        epilog="Example: thrifty recommend deliveries.csv --arm aggregator --reward delivered --cost price --segment country",
+    )
+    add_log_flags(parser)
+    parser.add_argument("--alpha", default="0.02,0.05,0.1", help="what may be chosen, separated by commas; default %(default)s")
+    parser.add_argument("--policies", default="cs-ids,cs-ts,cs-ucb,cs-etc", help="the candidates; default %(default)s")
+    parser.add_argument(
+        "--exchange", type=float, default=3.0, help="per cent of cost that one per cent of quality is worth; default %(default)s"
+    )
+    parser.add_argument("--rounds", type=int, default=10_000, help="decisions of a simulated run; default %(default)s")
+    parser.add_argument("--worlds", type=int, default=16, help="worlds drawn for each segment; default %(default)s")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write recommendation.html, routers.json and CSV there")
+    parser.set_defaults(run=run_recommend)
     parser = commands.add_parser(
         "example-log",
         help="write an example log with the truth beside it",
@@ -178,6 +195,62 @@ def run_frontier(options: argparse.Namespace) -> None:
         print(_frontier_text(found))
 
 
+def run_recommend(options: argparse.Namespace) -> None:
+    """Work out the recommendation, show it, and write it where asked."""
+    from thrifty.advice import recommend
+    from thrifty.advice.page import recommendation_files, routers
+    from thrifty.cli.compare import split_policies
+
+    rows, bar = RowCount(), ProgressBar("playing", "game")
+    try:
+        found = recommend(
+            open_log(options),
+            read_alphas(options.alpha),
+            policies=split_policies(options.policies),
+            exchange=options.exchange,
+            rounds=options.rounds,
+            worlds=options.worlds,
+            seed=options.seed,
+            reading=rows,
+            progress=bar,
+        )
+    finally:
+        rows.close()
+        bar.close()
+    if options.out is not None:
+        write_files(options.out, recommendation_files(found))
+    if options.json:
+        from thrifty.replay.evidence import finite
+
+        body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": routers(found)}
+        print(json.dumps(finite({**_about(found.evidence), **body, "refused": found.frontier.refused}), allow_nan=False))
+    else:
+        print(_recommend_text(found))
+
+
+def _recommend_text(found: "Recommendation") -> str:
+    from thrifty.advice.page import lead
+    from thrifty.replay.evidence import assumptions
+    from thrifty.table import aligned
+
+    header = ("segment", "rows", "policy", "alpha", "arm now", "quality", "change", "95%", "saved", "95%", "floor held")
+    rows = [
+        (
+            row["segment"], f"{row['rows']:,}", row["policy"], "" if row["alpha"] is None else f"{row['alpha']:g}", row["arm"],
+            f"{row['quality']:.4f}", f"{row['quality_change']:+.4f}", _range(row, "quality_change", "+.4f"), f"{row['saving']:.1%}",
+            _range(row, "saving", ".1%"), "" if row["alpha"] is None else f"{row['floor_held']:.0%}",
+        )
+        for row in found.segments.to_dicts()
+    ]  # fmt: skip
+    refused = [f"- nothing said about {segment}: {reason}" for segment, reason in found.frontier.refused.items()]
+    rests = [
+        *assumptions(found.evidence),
+        f"{found.worlds} simulated worlds a segment, {found.rounds:,} decisions each; learning included",
+    ]
+    parts = [str(found.evidence.profile), *refused, "", lead(found), "", aligned([header, *rows]), ""]
+    return "\n".join([*parts, "saved and change are against today; rests on:", *(f"- {line}" for line in rests)])
+
+
 def run_example(options: argparse.Namespace) -> None:
     """Write an example log, and the command to read it."""
     from thrifty.examples import EXAMPLES
@@ -219,7 +292,7 @@ def write_files(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def _about(evidence: "Evidence") -> dict[str, Any]:
-    from thrifty.replay.evaluation import assumptions
+    from thrifty.replay.evidence import assumptions
 
     tally = evidence.aggregates.tally
     return {
@@ -233,7 +306,7 @@ def _about(evidence: "Evidence") -> dict[str, Any]:
 
 
 def _replay_json(found: "Replay") -> str:
-    from thrifty.replay.evaluation import finite
+    from thrifty.replay.evidence import finite
 
     body = {
         "profile": found.evidence.profile.arms.to_dicts(),
@@ -280,8 +353,7 @@ def _replay_text(found: "Replay") -> str:
 
 
 def _frontier_text(found: "Frontier") -> str:
-    from thrifty.replay.evaluation import assumptions
-    from thrifty.replay.frontier import OVERALL
+    from thrifty.replay.evidence import OVERALL, assumptions
     from thrifty.table import aligned
 
     header = ("alpha", "quality", "95%", "cost", "saving", "95%", "given up", "floor held")

@@ -2,7 +2,8 @@
 
 from thrifty.replay.aggregates import Aggregates, aggregate
 from thrifty.replay.columns import Columns
-from thrifty.replay.evaluation import Evidence, Replay, examine, replay
+from thrifty.replay.evaluation import Replay, replay
+from thrifty.replay.evidence import Evidence, examine
 from thrifty.replay.frontier import Frontier, frontier
 from thrifty.replay.prices import PriceList
 from thrifty.replay.reading import Log

@@ -38,7 +38,7 @@ def bernstein(rows: float, total: float, squares: float, width: float, delta: fl
     return math.sqrt(2.0 * variance * level / rows) + 7.0 * width * level / (3.0 * max(rows - 1.0, 1.0))
 
 
-def bound_logged(pairs: Sequence[tuple[SegmentSums, int]], columns: tuple[int, ...] = REWARD) -> Floats:
+def bound_logged(pairs: Sequence[tuple[SegmentSums, int]], columns: tuple[int, ...] = REWARD, delta: float = DELTA) -> Floats:
     """(2,) low and high of the mean reward (or cost) when in each of these segments one arm takes every request."""
     value, half = 0.0, 0.0
     everything = float(sum(sums.rows for sums, _ in pairs))
@@ -57,11 +57,13 @@ def bound_logged(pairs: Sequence[tuple[SegmentSums, int]], columns: tuple[int, .
             width = max(width, scale / float(sums.p_min[arm]))
         if rows > 0:
             value += (offset + total) / everything
-            half += rows / everything * bernstein(rows, total, squares, width, DELTA / 2.0)
+            half += rows / everything * bernstein(rows, total, squares, width, delta / 2.0)
     return _clipped(np.array([value - half, value + half]), columns)
 
 
-def bound_assumed(value: float, spread: float, unseen: float, scale: float, columns: tuple[int, ...] = REWARD) -> Floats:
+def bound_assumed(
+    value: float, spread: float, unseen: float, scale: float, columns: tuple[int, ...] = REWARD, delta: float = DELTA
+) -> Floats:
     """(2,) Hoeffding's bound around `value`, a sum of independent terms whose squared weights add up to `spread`.
 
     `unseen` is the share of the traffic that is bridged, where anything may be true.
@@ -69,7 +71,7 @@ def bound_assumed(value: float, spread: float, unseen: float, scale: float, colu
     >>> bound_assumed(0.5, 0.001, 0.0, 1.0).round(3).tolist()
     [0.457, 0.543]
     """
-    half = scale * (math.sqrt(math.log(2.0 / DELTA) / 2.0 * spread) + unseen)
+    half = scale * (math.sqrt(math.log(2.0 / delta) / 2.0 * spread) + unseen)
     return _clipped(np.array([value - half, value + half]), columns)
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty import pictures
-from thrifty.replay.frontier import OVERALL, Frontier
+from thrifty.replay.evidence import OVERALL
+from thrifty.replay.frontier import Frontier
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

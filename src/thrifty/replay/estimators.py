@@ -92,9 +92,9 @@ def estimate_segment(sums: SegmentSums, weights: Floats, *, weighted: bool) -> S
     """
     strata = strata_of(sums, weights.shape[1])
     folded = [_fold(weights[:, blocks], sums.sums[:, blocks]) for blocks in strata]
-    traffic = sum((part[:, :, N].sum(axis=1) for part in folded), start=np.zeros(weights.shape[0]))
+    traffic = sum((part[:, :, _N].sum(axis=1) for part in folded), start=np.zeros(weights.shape[0]))
     replicates = _replicates(folded, traffic, weighted=weighted)
-    counts = np.array([part[0, :, N] for part in folded])  # (H, K)
+    counts = np.array([part[0, :, _N] for part in folded])  # (H, K)
     shares = counts.sum(axis=1) / max(counts.sum(), 1.0)
     unseen = (shares[:, np.newaxis] * (counts == 0)).sum(axis=0)
     if weighted:
@@ -119,24 +119,28 @@ def estimate_segment(sums: SegmentSums, weights: Floats, *, weighted: bool) -> S
     return SegmentEstimates(sums, traffic, replicates, bound, spread, effective, unseen, refusals)
 
 
+_COLUMNS = [N, R, C, W, WR, WC]
+_N, _R, _C, _W, _WR, _WC = range(6)  # where they are in what was folded
+
+
 def _fold(weights: Floats, sums: Floats) -> Floats:
-    """(1 + B, K, SUMS) of one stratum."""
-    return np.asarray(np.einsum("rb,kbs->rks", weights, sums, optimize=True))
+    """(1 + B, K, 6) of one stratum: rows, rewards, costs, weights, weighted rewards and weighted costs."""
+    return np.asarray(np.tensordot(weights, sums[:, :, _COLUMNS], axes=(1, 1)))
 
 
 def _replicates(folded: list[Floats], traffic: Floats, *, weighted: bool) -> dict[str, tuple[Floats, Floats]]:
     everything = np.add.reduce(folded)
     rows = traffic[:, np.newaxis]
     found: dict[str, list[Floats]] = {name: [] for name in ESTIMATORS}
-    for plain, heavy in ((R, WR), (C, WC)):
-        usual = _ratio(everything[:, :, plain], everything[:, :, N])
+    for plain, heavy in ((_R, _WR), (_C, _WC)):
+        usual = _ratio(everything[:, :, plain], everything[:, :, _N])
         dm, missed, weight, value = (np.zeros_like(usual) for _ in range(4))
         for part in folded:
-            here = part[:, :, N].sum(axis=1, keepdims=True)
-            q = np.where(part[:, :, N] > 0, _ratio(part[:, :, plain], part[:, :, N]), usual)
+            here = part[:, :, _N].sum(axis=1, keepdims=True)
+            q = np.where(part[:, :, _N] > 0, _ratio(part[:, :, plain], part[:, :, _N]), usual)
             dm += here * q
             # Without logged propensities a row of the arm weighs N_h / n_ah.
-            w = part[:, :, W] if weighted else here * (part[:, :, N] > 0)
+            w = part[:, :, _W] if weighted else here * (part[:, :, _N] > 0)
             wr = part[:, :, heavy] if weighted else w * q
             weight, value, missed = weight + w, value + wr, missed + wr - q * w
         found["dm"].append(dm / rows)

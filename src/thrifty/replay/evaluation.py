@@ -1,89 +1,37 @@
 """Evaluation: what today's choice, the best arms, and the cheapest arms above the floor bring and cost, by every estimator."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.policies import DEFAULT_POLICY, Policy, policy
-from thrifty.policies.selection import cheapest_feasible, highest
-from thrifty.problem import checked_alpha, checked_count
-from thrifty.replay.aggregates import Aggregates, C, R, aggregate
-from thrifty.replay.bootstrap import REPLICATES, block_weights, interval
+from thrifty.problem import checked_alpha
 from thrifty.replay.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
-from thrifty.replay.estimators import ESTIMATORS, SegmentEstimates, estimate_segment, intervals
-from thrifty.replay.profile import Profile, profile
+from thrifty.replay.estimators import ESTIMATORS, SegmentEstimates
+from thrifty.replay.evidence import (
+    OVERALL,
+    Choose,
+    Evidence,
+    Progress,
+    assumptions,
+    best_choice,
+    crosswise,
+    crosswise_value,
+    examine,
+    floor_choice,
+    logged_value,
+    spread,
+)
 from thrifty.replay.reading import Log
 from thrifty.replay.rejection import PLAYS, replay_policy, replayed_value
 from thrifty.replay.source import require_polars
 
 Floats = NDArray[np.float64]
-Progress = Callable[[str, int], None]
-
-ESTIMATED = "propensities are not logged: arms are assumed to have been chosen at random within a segment and stretch of time"
-LOGGED = "propensities are taken from the log as they are"
-FEW_REPLICATES, MANY_SEGMENTS = 300, 500
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What is known after one pass: aggregates, estimates of every segment, bootstrap weights, profile. Made by `examine`."""
-
-    log: Log
-    aggregates: Aggregates
-    weights: Floats
-    estimates: tuple[SegmentEstimates, ...]
-    profile: Profile
-    seed: int
-
-    @property
-    def assumption(self) -> str:
-        """Where the propensities come from, in words."""
-        return LOGGED if self.aggregates.weighted else ESTIMATED
-
-    @property
-    def today(self) -> tuple[Floats, Floats]:
-        """(1 + B,) mean reward and mean cost of the log, with replicates."""
-        return logged_value(self.estimates, self.weights)
-
-
-def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evidence:
-    """Read the log once and estimate everything that does not need another pass.
-
-    >>> import polars
-    >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
-    >>> examine(Log(frame)).estimates[0].reward().round(2).tolist()
-    [1.0, 0.5]
-    """
-    seed = checked_count("seed", seed, low=0)
-    aggregates = aggregate(log, None if progress is None else lambda rows: progress("reading", rows))
-    replicates = REPLICATES if len(aggregates.segments) <= MANY_SEGMENTS else FEW_REPLICATES
-    weights = block_weights(aggregates.starts.size, replicates, seed=seed)
-    estimates = tuple(estimate_segment(each, weights, weighted=aggregates.weighted) for each in aggregates.segments)
-    return Evidence(log, aggregates, weights, estimates, profile(aggregates, estimates), seed)
-
-
-def logged_value(estimates: Sequence[SegmentEstimates], weights: Floats) -> tuple[Floats, Floats]:
-    """(1 + B,) mean reward and mean cost of what was done, over these segments."""
-    traffic = np.add.reduce([each.traffic for each in estimates])
-    totals = np.add.reduce([each.sums.sums.sum(axis=0) for each in estimates])
-    return weights @ totals[:, R] / traffic, weights @ totals[:, C] / traffic
-
-
-def floor_choice(estimates: SegmentEstimates, alpha: float) -> int:
-    """The cheapest arm whose estimated reward reaches (1 - alpha) times the best, among those about which something is said."""
-    told = np.flatnonzero(estimates.usable)
-    rewards, costs = estimates.reward()[told], estimates.cost()[told]
-    return int(told[cheapest_feasible(rewards, costs, (1.0 - alpha) * rewards.max())])
-
-
-def best_choice(estimates: SegmentEstimates) -> int:
-    """The arm with the highest estimated reward, among those about which something is said."""
-    told = np.flatnonzero(estimates.usable)
-    return int(told[highest(estimates.reward()[told])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,17 +82,16 @@ def replay(
     alphas = [checked_alpha(alpha) for alpha in alphas]
     chosen = [policy(spec) for spec in policies]
     evidence = examine(log, seed=seed, progress=progress)
-    told = [each for each in evidence.estimates if each.usable.sum() > 1]
+    told = [(whole, halves) for whole, halves in zip(evidence.estimates, evidence.halves, strict=True) if whole.usable.sum() > 1]
     overall, by_segment = [_today(evidence)], []
-    fixed: list[tuple[str, float | None, Callable[[SegmentEstimates], int]]] = [
+    ways: list[tuple[str, float | None, Choose]] = [
         ("always the best", None, best_choice),
-        ("always the cheapest", None, lambda each: floor_choice(each, 1.0)),
-        *(("cheapest above the floor", alpha, lambda each, alpha=alpha: floor_choice(each, alpha)) for alpha in alphas),
+        ("always the cheapest", None, partial(floor_choice, alpha=1.0)),
+        *(("cheapest above the floor", alpha, partial(floor_choice, alpha=alpha)) for alpha in alphas),
     ]
-    for name, alpha, choose in fixed if told else ():
-        arms = [choose(each) for each in told]
-        overall += [_fixed(evidence, told, arms, name, alpha, estimator) for estimator in ESTIMATORS]
-        by_segment += [_fixed(evidence, [each], [arm], name, alpha, "dr") for each, arm in zip(told, arms, strict=True)]
+    for name, alpha, choose in ways if told else ():
+        overall += [_chosen(evidence, told, choose, name, alpha, estimator) for estimator in ESTIMATORS]
+        by_segment += [_chosen(evidence, [each], choose, name, alpha, "dr") for each in told]
     for each_policy in chosen:
         report = None if progress is None else (lambda rows, label=each_policy.label: progress(f"replaying {label}", rows))
         played = replay_policy(
@@ -158,23 +105,6 @@ def replay(
             ]
     pl = require_polars()
     return Replay(pl.DataFrame(overall, infer_schema_length=None), pl.DataFrame(by_segment, infer_schema_length=None), evidence)
-
-
-def assumptions(evidence: Evidence) -> tuple[str, ...]:
-    """What every number of a log rests on, in words."""
-    columns = evidence.log.columns
-    missing = {
-        "failure": "a row without an outcome counts as a failure",
-        "ignore": "rows without an outcome are left out: outcomes are assumed to go missing whether good or bad",
-        "censored": f"a row without an outcome counts as a failure after {columns.deadline_s:g} seconds; younger rows are left out",
-    }[columns.missing or "failure"]
-    return (
-        evidence.assumption,
-        missing,
-        "traffic and rates stay as they were over the span of the log, and what one request gets does not change the others",
-        "intervals are 95% bootstrap intervals over blocks of time; sure bounds hold for any law with rewards in [0, 1], with 95%",
-        "arms were picked by the same rows that value them, which flatters a choice among near equals a little",
-    )
 
 
 def _row(
@@ -194,12 +124,6 @@ def _row(
     }  # fmt: skip
 
 
-def spread(replicates: Floats, n_blocks: int) -> Floats:
-    """(3,) an estimate with its interval."""
-    low, high = interval(replicates[:, np.newaxis], n_blocks)
-    return np.array([replicates[0], low[0], high[0]])
-
-
 _NOTHING = np.full(3, np.nan)
 
 
@@ -210,53 +134,63 @@ def _today(evidence: Evidence) -> dict[str, Any]:
     half = math.sqrt(math.log(2.0 / DELTA) / (2.0 * rows))
     sure = np.clip([reward[0] - half, reward[0] + half], 0.0, 1.0)
     return _row(
-        "today", None, "mean of the log", "all segments", "", rows=rows, effective=rows, traffic=1.0, reward=spread(reward, n),
+        "today", None, "mean of the log", OVERALL, "", rows=rows, effective=rows, traffic=1.0, reward=spread(reward, n),
         cost=spread(cost, n), sure=(sure, np.full(2, np.nan)), change=np.zeros(3), saving=np.zeros(3), refused="",
     )  # fmt: skip
 
 
-def _fixed(
-    evidence: Evidence, told: list[SegmentEstimates], arms: list[int], name: str, alpha: float | None, estimator: str
-) -> dict[str, Any]:
-    """One arm per segment, all the time."""
+Told = tuple[SegmentEstimates, tuple[SegmentEstimates, SegmentEstimates]]
+
+
+def _chosen(evidence: Evidence, told: list[Told], choose: Choose, name: str, alpha: float | None, estimator: str) -> dict[str, Any]:
+    """One arm per segment, chosen and valued crosswise; the arm named is that of the whole log."""
     n = evidence.weights.shape[1]
-    traffic = np.add.reduce([each.traffic for each in told])
-    reward, cost = (
-        np.add.reduce([each.traffic * each.replicates[estimator][metric][:, arm] for each, arm in zip(told, arms, strict=True)])
-        / traffic
-        for metric in (0, 1)
-    )
-    was_reward, was_cost = logged_value(told, evidence.weights)
-    one = len(told) == 1
-    reward_spread = spread(reward, n)
-    if one:
-        reward_spread[1:] = intervals(told[0], estimator)[0, :, arms[0]]
+    parts = [part for _, halves in told for part in crosswise(halves, choose)]
+    reward, cost = crosswise_value(parts, estimator)
+    was_reward, was_cost = logged_value([whole for whole, _ in told], evidence.weights)
+    rows = sum(each.sums.rows for each, _ in parts)
+    one = told[0][0] if len(told) == 1 else None
     return _row(
-        name, alpha, estimator, told[0].sums.name if one else "all segments", told[0].sums.arms[arms[0]] if one else "",
-        rows=sum(each.sums.totals[arm, 0] for each, arm in zip(told, arms, strict=True)),
-        effective=1.0 / sum((each.traffic[0] / traffic[0]) ** 2 / each.effective[arm] for each, arm in zip(told, arms,
-        strict=True)), traffic=float(traffic[0]) / evidence.aggregates.rows, reward=reward_spread, cost=spread(cost, n),
-        sure=_sure(evidence, told, arms), change=spread(reward - was_reward, n),
+        name, alpha, estimator, OVERALL if one is None else one.sums.name, "" if one is None else one.sums.arms[choose(one)],
+        rows=sum(each.sums.totals[arm, 0] for each, arm in parts),
+        effective=1.0 / sum((each.sums.rows / rows) ** 2 / max(each.effective[arm], 1e-300) for each, arm in parts),
+        traffic=rows / evidence.aggregates.rows, reward=_in_unit(spread(reward, n)), cost=spread(cost, n),
+        sure=_sure(evidence, told, choose), change=spread(reward - was_reward, n),
         saving=spread(1.0 - cost / np.maximum(was_cost, 1e-300), n), refused="",
     )  # fmt: skip
 
 
-def _sure(evidence: Evidence, told: list[SegmentEstimates], arms: list[int]) -> tuple[Floats, Floats]:
-    """Distribution-free bounds of reward and cost of a fixed choice over several segments."""
-    pairs = list(zip(told, arms, strict=True))
-    if evidence.aggregates.weighted:
-        both = [bound_logged([(each.sums, arm) for each, arm in pairs], columns) for columns in (REWARD, COST)]
-        return both[0], both[1]
-    rows = sum(each.sums.rows for each in told)
-    shares = np.array([each.sums.rows / rows for each in told])
+def _in_unit(values: Floats) -> Floats:
+    return np.asarray(np.clip(values, 0.0, 1.0), dtype=np.float64)
+
+
+def _sure(evidence: Evidence, told: list[Told], choose: Choose) -> tuple[Floats, Floats]:
+    """Distribution-free bounds of reward and cost of a way of choosing: each half has its own, and they are averaged."""
+    rows = sum(whole.sums.rows for whole, _ in told)
+    crossed = [crosswise(halves, choose) for _, halves in told]
     found = []
     for metric, columns in ((0, REWARD), (1, COST)):
-        value = sum(share * each.replicates["dm"][metric][0, arm] for share, (each, arm) in zip(shares, pairs, strict=True))
-        scales = np.array([1.0 if metric == 0 else each.sums.cost_max[arm] for each, arm in pairs])
-        spread = float((shares**2 * scales**2 * np.array([each.spread[arm] for each, arm in pairs])).sum())
-        unseen = float((shares * scales * np.array([each.unseen[arm] for each, arm in pairs])).sum())
-        found.append(bound_assumed(float(value), spread, unseen, 1.0, columns))
+        bound = np.zeros(2)
+        for half in (0, 1):
+            parts = [both[half] for both in crossed]
+            share = sum(each.sums.rows for each, _ in parts) / rows
+            if share > 0:
+                bound += share * _sure_half(parts, metric, columns, weighted=evidence.aggregates.weighted)
+        found.append(bound)
     return found[0], found[1]
+
+
+def _sure_half(parts: list[tuple[SegmentEstimates, int]], metric: int, columns: tuple[int, ...], *, weighted: bool) -> Floats:
+    parts = [(each, arm) for each, arm in parts if each.sums.rows > 0]
+    if weighted:
+        return bound_logged([(each.sums, arm) for each, arm in parts], columns, DELTA / 2.0)
+    rows = sum(each.sums.rows for each, _ in parts)
+    shares = np.array([each.sums.rows / rows for each, _ in parts])
+    value = sum(share * each.replicates["dm"][metric][0, arm] for share, (each, arm) in zip(shares, parts, strict=True))
+    scales = np.array([1.0 if metric == 0 else each.sums.cost_max[arm] for each, arm in parts])
+    squared = float((shares**2 * scales**2 * np.array([each.spread[arm] for each, arm in parts])).sum())
+    unseen = float((shares * scales * np.array([each.unseen[arm] for each, arm in parts])).sum())
+    return bound_assumed(float(value), squared, unseen, 1.0, columns, DELTA / 2.0)
 
 
 def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEstimates], name: str, alpha: float) -> dict[str, Any]:
@@ -269,21 +203,8 @@ def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEsti
     change = reward - was[0][0]
     saving = 1.0 - cost[[0, 2, 1]] / max(float(was[1][0]), 1e-300) if told else _NOTHING
     return _row(
-        name, alpha, "rejection replay", estimates[0].sums.name if len(estimates) == 1 else "all segments", "",
+        name, alpha, "rejection replay", estimates[0].sums.name if len(estimates) == 1 else OVERALL, "",
         rows=matches, effective=matches, traffic=sum(float(each.traffic[0]) for each in told) / evidence.aggregates.rows,
         reward=reward, cost=cost, sure=(np.clip([reward[0] - half, reward[0] + half], 0.0, 1.0), np.full(2, np.nan)),
         change=change, saving=saving, refused=refused,
     )  # fmt: skip
-
-
-def finite(value: Any) -> Any:
-    """`value` with None in place of numbers that JSON does not know.
-
-    >>> finite({"a": [float("nan"), 1.0]})
-    {'a': [None, 1.0]}
-    """
-    if isinstance(value, dict):
-        return {name: finite(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,17 @@ from numpy.typing import NDArray
 
 from thrifty.problem import checked_alpha
 from thrifty.replay.estimators import SegmentEstimates
-from thrifty.replay.evaluation import Evidence, Progress, best_choice, examine, floor_choice, spread
+from thrifty.replay.evidence import (
+    OVERALL,
+    Evidence,
+    Progress,
+    best_choice,
+    crosswise,
+    crosswise_value,
+    examine,
+    floor_choice,
+    spread,
+)
 from thrifty.replay.reading import Log
 from thrifty.replay.source import require_polars
 
@@ -17,8 +28,6 @@ Floats = NDArray[np.float64]
 
 GRID = tuple(round(0.01 * step, 2) for step in range(31))
 """The alphas looked at unless others are named: 0 to 0.3."""
-
-OVERALL = "all segments"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +70,14 @@ def frontier(
     """
     grid = sorted({checked_alpha(alpha) for alpha in alphas})
     evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=progress)
-    told = [each for each in evidence.estimates if each.usable.sum() > 1]
+    pairs = [(each, halves) for each, halves in zip(evidence.estimates, evidence.halves, strict=True) if each.usable.sum() > 1]
+    told = [each for each, _ in pairs]
     refused = {each.sums.name: next(filter(None, each.refusals)) for each in evidence.estimates if each.usable.sum() <= 1}
     if not told:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ValueError(f"no segment has two arms with overlap enough to compare them ({reasons})")
-    rows = [_segment_point(evidence, each, alpha) for each in told for alpha in grid]
-    rows += [_overall_point(evidence, told, alpha) for alpha in grid]
+    rows = [_point(evidence, [pair], alpha) for pair in pairs for alpha in grid]
+    rows += [_point(evidence, pairs, alpha, name=OVERALL) for alpha in grid]
     pl = require_polars()
     points = pl.DataFrame(rows, infer_schema_length=None)
     changes = pl.DataFrame([row for each in told for row in _changes(evidence, each)], infer_schema_length=None, schema=_CHANGES)
@@ -82,47 +92,29 @@ def floor_is_held(estimates: SegmentEstimates, arm: int, alpha: float) -> Floats
     return np.asarray(rewards[:, arm] >= (1.0 - alpha) * rewards[:, estimates.usable].max(axis=1) - 1e-12, dtype=np.float64)
 
 
-def _point(segment: str, alpha: float, arm: str, *, rows: float, n: int, reward: Floats, cost: Floats, best: tuple[Floats, Floats],
-           held: float) -> dict[str, Any]:  # fmt: skip
-    row: dict[str, Any] = {"segment": segment, "alpha": alpha, "arm": arm, "rows": round(rows)}
-    given_up = 1.0 - reward / np.maximum(best[0], 1e-300)
-    saving = 1.0 - cost / np.maximum(best[1], 1e-300)
-    for name, values in (("quality", reward), ("cost", cost), ("saving", saving), ("given_up", given_up)):
-        middle, low, high = spread(values, n)
-        bounded = name == "quality"
-        row |= {name: float(middle), f"{name}_low": float(max(low, 0.0) if bounded else low)}
-        row |= {f"{name}_high": float(min(high, 1.0) if bounded else high)}
-    return {**row, "floor_held": held}
+Told = tuple[SegmentEstimates, tuple[SegmentEstimates, SegmentEstimates]]
 
 
-def _segment_point(evidence: Evidence, each: SegmentEstimates, alpha: float) -> dict[str, Any]:
-    arm, best = floor_choice(each, alpha), best_choice(each)
-    reward, cost = each.replicates["dr"]
-    return _point(
-        each.sums.name, alpha, each.sums.arms[arm], rows=each.sums.totals[arm, 0], n=evidence.weights.shape[1],
-        reward=reward[:, arm],
-        cost=cost[:, arm], best=(reward[:, best], cost[:, best]), held=float(floor_is_held(each, arm, alpha)[1:].mean()),
-    )  # fmt: skip
-
-
-def _overall_point(evidence: Evidence, told: list[SegmentEstimates], alpha: float) -> dict[str, Any]:
-    traffic = np.add.reduce([each.traffic for each in told])
-    values: dict[str, list[Floats]] = {"mine": [np.zeros_like(traffic)] * 2, "best": [np.zeros_like(traffic)] * 2}
-    held, rows = 0.0, 0.0
-    for each in told:
-        arms = {"mine": floor_choice(each, alpha), "best": best_choice(each)}
-        for whose, arm in arms.items():
-            values[whose] = [
-                total + each.traffic * replicates[:, arm]
-                for total, replicates in zip(values[whose], each.replicates["dr"], strict=True)
-            ]
-        held += float(each.traffic[0] * floor_is_held(each, arms["mine"], alpha)[1:].mean())
-        rows += each.sums.totals[arms["mine"], 0]
-    mine, best = ([total / traffic for total in values[whose]] for whose in ("mine", "best"))
-    return _point(
-        OVERALL, alpha, "", rows=rows, n=evidence.weights.shape[1], reward=mine[0], cost=mine[1], best=(best[0], best[1]),
-        held=held / float(traffic[0]),
-    )  # fmt: skip
+def _point(evidence: Evidence, pairs: list[Told], alpha: float, *, name: str | None = None) -> dict[str, Any]:
+    """One segment, or several together by their traffic under a `name`, at one alpha; what is chosen is valued crosswise."""
+    parts = [part for _, halves in pairs for part in crosswise(halves, partial(floor_choice, alpha=alpha))]
+    reward, cost = crosswise_value(parts)
+    best_reward, best_cost = crosswise_value([part for _, halves in pairs for part in crosswise(halves, best_choice)])
+    held = [float(floor_is_held(each, floor_choice(each, alpha), alpha)[1:].mean()) for each, _ in pairs]
+    first = pairs[0][0]
+    row: dict[str, Any] = {
+        "segment": name or first.sums.name,
+        "alpha": alpha,
+        "arm": "" if name else first.sums.arms[floor_choice(first, alpha)],
+        "rows": round(sum(each.sums.totals[arm, 0] for each, arm in parts)),
+    }
+    given_up = 1.0 - reward / np.maximum(best_reward, 1e-300)
+    saving = 1.0 - cost / np.maximum(best_cost, 1e-300)
+    for what, values in (("quality", reward), ("cost", cost), ("saving", saving), ("given_up", given_up)):
+        middle, low, high = spread(values, evidence.weights.shape[1])
+        ends = (max(low, 0.0), min(high, 1.0)) if what == "quality" else (low, high)
+        row |= {what: float(middle), f"{what}_low": float(ends[0]), f"{what}_high": float(ends[1])}
+    return {**row, "floor_held": float(np.average(held, weights=[each.sums.rows for each, _ in pairs]))}
 
 
 _CHANGES = ("segment", "alpha", "alpha_low", "alpha_high", "from_arm", "to_arm", "saving")

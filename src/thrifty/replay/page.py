@@ -8,8 +8,8 @@ from typing import Any
 from thrifty.pages import Markup, bullets, page, paragraph, picture, table
 from thrifty.pictures import save
 from thrifty.replay.charts import MOST_SEGMENTS, draw_frontier, draw_segments
-from thrifty.replay.evaluation import Evidence, assumptions
-from thrifty.replay.frontier import OVERALL, Frontier
+from thrifty.replay.evidence import OVERALL, Evidence, assumptions
+from thrifty.replay.frontier import Frontier
 
 
 def frontier_files(found: Frontier) -> dict[str, bytes]:

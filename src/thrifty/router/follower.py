@@ -109,12 +109,14 @@ class Follower:
     def may_speak_for(self, sent: Sent, now: float) -> bool:
         """Whether it is for this replica to give a late decision its default outcome: one of its own, or of one that is gone."""
         replica = self._router._state.replica
-        if sent.row.replica != replica and now < sent.due + GRACE_S + replica % 4:
-            return False
+        return (sent.row.replica == replica or now >= sent.due + GRACE_S + replica % 4) and self.may_write()
+
+    def may_write(self) -> bool:
+        """Whether the log takes rows that it can keep."""
         try:
             self.admit(keep=True)
         except StoreError:
-            return False  # nobody can speak now
+            return False
         return True
 
     def take(self, position: int, row: Row, ticket: int | None) -> None:

@@ -1,5 +1,6 @@
 """What the router runs compiled: start a rule, let it choose, tell it outcomes. Drivers, like the simulator's loop."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +106,8 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
     """Let the rule choose, from the stream named by `sequence`; write the facts of the decision, with its probability.
 
     A rule that drew no random number chose with probability one. For one that did, the probability is the share of `draws` more
-    choices, from the same statistics and another stream, that fall on the same arm, the choice itself included.
+    choices, from the same statistics and another stream, that fall on the same arm, the choice itself included; without any, it
+    is not known.
     """
     state = unpack(book)
     terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
@@ -115,12 +117,13 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
         terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     start_stream(state.words, STREAMS * sequence, stream)
     first, memory = stream[0], state.memory
-    arm, same, of = -1, 0, 0
+    arm, same, of, unknown = -1, 0, 0, False
     while of <= draws:
         picked = index(choose(terms, stats, memory, stream))
         of += 1
         if of == 1:
             arm = picked
+            unknown = draws == 0 and stream[0] != first
             if stream[0] == first:  # not a random rule
                 draws = 0
             start_stream(state.words, STREAMS * sequence + 1, stream)
@@ -128,7 +131,7 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
         same += picked == arm
         if of <= draws:
             copy(state.memory, state.spare)
-    facts[ARM], facts[PROPENSITY] = arm, same / of
+    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else same / of
     return arm
 
 

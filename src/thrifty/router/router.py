@@ -41,7 +41,8 @@ class Router:
     ----------
     arms : prices by name; None where a price is unknown and comes back with each outcome (then all costs are learnt)
     alpha : the share of the best reward one is willing to give up
-    store : where decisions and outcomes are kept: "sqlite:///routes.db", or None for memory only
+    store : where decisions and outcomes are kept: "sqlite:///routes.db", "postgresql://USER@HOST/DATABASE" (which other processes
+        may use too; see docs/service.md), an open store, or None for memory only
     name : what the router is called in the store and in the ids of its decisions
     settings : see `thrifty.router.Settings`: policy, deadline_s, default_outcome, mode, holdout, seed, ...
 
@@ -316,6 +317,14 @@ class Router:
         """Give every decision past its deadline the default outcome; `decide` and `record` do so by themselves."""
         with self._lock:
             self._ready()
+            if self._follower is not None:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """Other replicas' decisions fill the memory too. Whoever decides makes room before; who only listens, a little later."""
+        ledger, limit = self._state.ledger, self.settings.remember + self.settings.remember // 10
+        while (oldest := ledger.trim(limit + 1)) is not None and self._follower is not None and self._follower.may_write():
+            self._speak_for(oldest)
 
     def _ready(self) -> None:
         if self._stale:

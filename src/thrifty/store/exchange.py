@@ -6,6 +6,7 @@ seen position p has seen everything before it, and no row can appear behind its 
 
 import json
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -362,7 +363,10 @@ def _asks(item: Item) -> bool:
 
 def _marked(item: Item, *, known: bool) -> Row:
     """The row as it is written: a degraded decision says so, and gives its request_id up when another replica decided it too."""
+    row = item.row
+    if row.value is not None and math.isnan(row.value):
+        row = row._replace(value=None)
     if not item.degraded:
-        return item.row
-    detail = {**json.loads(item.row.detail or "{}"), "degraded": True}
-    return item.row._replace(detail=json.dumps(detail), request_id=None if known else item.row.request_id)
+        return row
+    detail = {**json.loads(row.detail or "{}"), "degraded": True}
+    return row._replace(detail=json.dumps(detail), request_id=None if known else row.request_id)

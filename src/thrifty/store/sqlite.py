@@ -153,6 +153,8 @@ class SqliteStore:
 
     def _commit(self, batch: list[tuple[int, Any]]) -> None:
         """Rows in as few statements as possible: each gives the interpreter away and has to wait until it gets it back."""
+        if self._reads_only:
+            raise StoreError(f"{self.path} was opened for reading")
         connection = self._writing
         rows = [(position, *item) for position, item in batch if len(item) > 2]
         try:

@@ -97,6 +97,8 @@ class Writer:
                 self._commit(batch)
             except StoreError as error:
                 failure = error
+            except Exception as error:  # a defect; those who wait are told, rather than left waiting for a thread that is gone
+                failure = StoreError(f"cannot commit: {error!r}")
             with self._lock:
                 self.commits += 1
                 if failure is not None:

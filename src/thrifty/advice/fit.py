@@ -1,0 +1,203 @@
+"""The fit: what a log says about each segment's arms, with uncertainty, as something that worlds can be drawn from.
+
+Mean rewards have Beta posteriors whose spread is that of the bootstrap. Rates move over time as far as the log shows that they
+do: the rate of a stretch deviates from the arm's mean by what was seen there, shrunk by tau^2 / (tau^2 + s^2), with s^2 the
+sampling
+variance of the stretch and tau^2 what is left of the variance between stretches once that is taken away. Prices are those of
+the log at that time; random costs and scores in [0, 1] get Beta laws with the moments of the log.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.environments import Bernoulli, Beta, Changing, Deterministic, Exponential, Feedback, Law, World, scaled
+from thrifty.replay import Evidence
+from thrifty.replay.aggregates import CC, RR, C, N, R
+from thrifty.replay.estimators import SegmentEstimates, strata_of
+from thrifty.replay.profile import latest_price, median_delay_s, prices_are_listed
+
+Floats = NDArray[np.float64]
+
+MOST_STRETCHES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What is true in one world of a segment: (P, K) mean rewards and costs in each stretch, (P,) the share of the requests in
+    it.
+    """
+
+    means: Floats
+    costs: Floats
+    shares: Floats
+
+    @property
+    def overall(self) -> tuple[Floats, Floats]:
+        """(K,) mean reward and cost of each arm over all stretches."""
+        return self.shares @ self.means, self.shares @ self.costs
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentFit:
+    """One segment as it was fitted.
+
+    `quality` and `error` are (K,), `deviations` and `deviation_errors` (P, K), `prices` (P, K) mean costs, `listed` whether
+    they are known
+    beforehand. `concentration` is 0 for success or failure, `cost_ratio` the ratio of standard deviation to mean of random costs.
+    `delay` is the mean number of decisions until an outcome is back. `today` is quality and cost of what was done.
+    """
+
+    name: str
+    arms: tuple[str, ...]
+    rows: int
+    shares: Floats
+    quality: Floats
+    error: Floats
+    deviations: Floats
+    deviation_errors: Floats
+    prices: Floats
+    latest: Floats
+    listed: bool
+    cost_ratio: Floats
+    cost_max: Floats
+    concentration: Floats
+    delay: float
+    today: tuple[float, float]
+
+    def draw(self, rng: np.random.Generator) -> Course:
+        """A world from the posterior."""
+        spread = np.maximum(self.quality * (1.0 - self.quality), 1e-6)
+        weight = np.clip(spread / np.maximum(self.error, 1e-6) ** 2, 1.0, 1e9)
+        level = rng.beta(1.0 + weight * self.quality, 1.0 + weight * (1.0 - self.quality))
+        path = level + self.deviations + self.deviation_errors * rng.standard_normal(self.deviations.shape)
+        return Course(np.clip(path, 0.0, 1.0), self.prices, self.shares)
+
+    def world(self, course: Course, alpha: float, rounds: int) -> World | Changing:
+        """The world to simulate `rounds` decisions in."""
+        starts = np.round(np.r_[0.0, np.cumsum(course.shares)[:-1]] * rounds).astype(int)
+        pieces = [
+            (int(start), World(self._rewards(means), self._costs(costs), alpha))
+            for start, means, costs, last in zip(starts, course.means, course.costs, np.r_[starts[1:], rounds], strict=True)
+            if last > start
+        ]
+        return pieces[0][1] if len(pieces) == 1 else Changing(pieces)
+
+    @property
+    def feedback(self) -> Feedback | None:
+        """When outcomes come back; None for at once."""
+        return Feedback(Exponential(self.delay)) if self.delay >= 1.0 else None
+
+    def _rewards(self, means: Floats) -> list[Law]:
+        return [_score_law(float(mean), float(c)) for mean, c in zip(means, self.concentration, strict=True)]
+
+    def _costs(self, costs: Floats) -> Sequence[Law | float]:
+        if self.listed:
+            return [float(cost) for cost in costs]
+        return [_cost_law(*map(float, about)) for about in zip(costs, self.cost_ratio, self.cost_max, strict=True)]
+
+
+def fit_segments(evidence: Evidence) -> list[SegmentFit]:
+    """Every segment in which at least two arms can be judged.
+
+    >>> import polars
+    >>> from thrifty.replay import Log, examine
+    >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
+    >>> fit_segments(examine(Log(frame)))[0].quality.round(2).tolist()
+    [1.0, 0.5]
+    """
+    return [_fit(evidence, each) for each in evidence.estimates if each.usable.sum() > 1]
+
+
+def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
+    sums, arms = estimates.sums, np.flatnonzero(estimates.usable)
+    cells = _stretches(estimates)[:, arms]  # (P, K, SUMS)
+    rows = np.maximum(cells[:, :, N], 1.0)
+    traffic = np.array([part.sum() for part in _stretches(estimates)[:, :, N]])
+    shares = traffic / traffic.sum()
+    quality = np.clip(estimates.reward()[arms], 0.0, 1.0)
+    error = estimates.replicates["dr"][0][1:, arms].std(axis=0, ddof=1)
+    means = np.where(cells[:, :, N] > 0, cells[:, :, R] / rows, quality)
+    variance = np.maximum(
+        cells[:, :, RR].sum(axis=0) / rows.sum(axis=0) - (cells[:, :, R].sum(axis=0) / rows.sum(axis=0)) ** 2, 1e-6
+    )
+    sampling = np.where(cells[:, :, N] > 0, variance / rows, np.inf)
+    seen = np.isfinite(sampling)
+    tau2 = np.maximum(
+        np.average((means - quality) ** 2, axis=0, weights=None) - np.where(seen, sampling, 0.0).sum(axis=0) /
+        np.maximum(seen.sum(axis=0), 1), 0.0
+    )  # fmt: skip
+    shrink = np.where(seen, tau2 / (tau2 + np.where(seen, sampling, 1.0) + 1e-300), 0.0)
+    deviations = shrink * (means - quality)
+    deviations -= shares @ deviations
+    totals = sums.totals[arms]
+    mean_cost = totals[:, C] / totals[:, N]
+    ratio = np.sqrt(np.maximum(totals[:, CC] / totals[:, N] - mean_cost**2, 0.0)) / np.maximum(mean_cost, 1e-300)
+    listed = prices_are_listed(sums)
+    today = sums.totals.sum(axis=0)
+    return SegmentFit(
+        name=sums.name, arms=tuple(sums.arms[arm] for arm in arms), rows=sums.rows, shares=shares, quality=quality, error=error,
+        deviations=deviations, deviation_errors=np.sqrt(tau2 * (1.0 - shrink)), prices=_prices(cells, mean_cost, listed=listed),
+        latest=latest_price(sums)[arms], listed=listed, cost_ratio=ratio, cost_max=sums.cost_max[arms],
+        concentration=_concentration(totals, variance), delay=_delay(evidence, sums, arms),
+        today=(float(today[R] / today[N]), float(today[C] / today[N])),
+    )  # fmt: skip
+
+
+def _stretches(estimates: SegmentEstimates) -> Floats:
+    """(P, K, SUMS): the strata of the estimators, joined until there are at most `MOST_STRETCHES`."""
+    sums = estimates.sums
+    strata = strata_of(sums, sums.sums.shape[1])
+    count = min(len(strata), MOST_STRETCHES)
+    joined = [np.concatenate(strata[i * len(strata) // count : (i + 1) * len(strata) // count]) for i in range(count)]
+    return np.array([sums.sums[:, blocks].sum(axis=1) for blocks in joined])
+
+
+def _prices(cells: Floats, mean_cost: Floats, *, listed: bool) -> Floats:
+    """(P, K) mean costs; where an arm was not used, those of the stretch before. Rounded, so that a price that did not change
+    stays.
+    """
+    if not listed:
+        return np.tile(mean_cost, (cells.shape[0], 1))
+    prices = np.where(cells[:, :, N] > 0, cells[:, :, C] / np.maximum(cells[:, :, N], 1.0), np.nan)
+    for stretch in range(prices.shape[0]):
+        before = prices[stretch - 1] if stretch else mean_cost
+        prices[stretch] = np.where(np.isnan(prices[stretch]), before, prices[stretch])
+    return np.array([[float(f"{price:.6g}") for price in row] for row in prices])
+
+
+def _concentration(totals: Floats, variance: Floats) -> Floats:
+    """(K,) a + b of the Beta law of scores; 0 where rewards are all 0 or 1."""
+    mean = totals[:, R] / totals[:, N]
+    scores = np.abs(totals[:, RR] - totals[:, R]) > 1e-9 * totals[:, N]
+    return np.where(scores, np.clip(mean * (1.0 - mean) / variance - 1.0, 0.05, 1e6), 0.0)
+
+
+def _delay(evidence: Evidence, sums: object, arms: NDArray[np.int64]) -> float:
+    """The mean number of decisions of the segment made while an outcome is under way, were delays exponential with their median."""
+    segment = next(each for each in evidence.aggregates.segments if each is sums)
+    median = median_delay_s(segment)[arms]
+    span = evidence.aggregates.last - evidence.aggregates.first
+    if not evidence.aggregates.timed or span <= 0.0 or np.isnan(median).all():
+        return 0.0
+    return float(np.nanmean(median)) / math.log(2.0) * segment.rows / span
+
+
+def _score_law(mean: float, concentration: float) -> Law:
+    if concentration == 0.0:
+        return Bernoulli(mean)
+    if not 1e-6 < mean < 1.0 - 1e-6:
+        return Deterministic(round(mean))
+    return Beta(mean * concentration, (1.0 - mean) * concentration)
+
+
+def _cost_law(mean: float, ratio: float, largest: float) -> Law:
+    """A Beta law on [0, largest] with this mean and ratio of standard deviation to mean."""
+    if mean <= 0.0 or ratio < 1e-6 or largest <= mean:
+        return scaled(Deterministic(1.0), mean) if mean > 0.0 else Deterministic(0.0)
+    share = mean / largest
+    concentration = max(share * (1.0 - share) / (ratio * share) ** 2 - 1.0, 0.05)
+    return scaled(Beta(share * concentration, (1.0 - share) * concentration), largest)

@@ -1,0 +1,156 @@
+"""Evidence: everything that one pass over a log tells, and how arms are chosen from it without flattering them.
+
+An arm that looks best is valued too highly by the rows that made it look best. So what a way of choosing brings is estimated
+crosswise: time is cut into groups of blocks that alternate between two halves, arms are chosen in one half and valued in the other,
+and the other way round.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.problem import checked_count
+from thrifty.replay.aggregates import Aggregates, C, R, aggregate
+from thrifty.replay.bootstrap import REPLICATES, block_groups, block_weights, interval
+from thrifty.replay.estimators import SegmentEstimates, estimate_segment
+from thrifty.replay.profile import Profile, profile
+from thrifty.replay.reading import Log
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, int], None]
+Choose = Callable[[SegmentEstimates], int]
+
+ESTIMATED = "propensities are not logged: arms are assumed to have been chosen at random within a segment and stretch of time"
+LOGGED = "propensities are taken from the log as they are"
+FEW_REPLICATES, MANY_SEGMENTS = 200, 500
+OVERALL = "all segments"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known after one pass: aggregates, estimates of every segment, whole and in two halves, bootstrap weights,
+    profile. Made by `examine`.
+    """
+
+    log: Log
+    aggregates: Aggregates
+    weights: Floats
+    estimates: tuple[SegmentEstimates, ...]
+    halves: tuple[tuple[SegmentEstimates, SegmentEstimates], ...]
+    profile: Profile
+    seed: int
+
+    @property
+    def assumption(self) -> str:
+        """Where the propensities come from, in words."""
+        return LOGGED if self.aggregates.weighted else ESTIMATED
+
+    @property
+    def today(self) -> tuple[Floats, Floats]:
+        """(1 + B,) mean reward and mean cost of the log, with replicates."""
+        return logged_value(self.estimates, self.weights)
+
+
+def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evidence:
+    """Read the log once and estimate everything that does not need another pass.
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
+    >>> examine(Log(frame)).estimates[0].reward().round(2).tolist()
+    [1.0, 0.5]
+    """
+    seed = checked_count("seed", seed, low=0)
+    aggregates = aggregate(log, None if progress is None else lambda rows: progress("reading", rows))
+    replicates = REPLICATES if len(aggregates.segments) <= MANY_SEGMENTS else FEW_REPLICATES
+    weights = block_weights(aggregates.starts.size, replicates, seed=seed)
+    estimates = tuple(estimate_segment(each, weights, weighted=aggregates.weighted) for each in aggregates.segments)
+    halves = tuple(_halves(each, weights, weighted=aggregates.weighted) for each in estimates)
+    return Evidence(log, aggregates, weights, estimates, halves, profile(aggregates, estimates), seed)
+
+
+def _halves(whole: SegmentEstimates, weights: Floats, *, weighted: bool) -> tuple[SegmentEstimates, SegmentEstimates]:
+    """Estimates from every other group of blocks, and from those between; they judge the arms that the whole judges."""
+    groups = block_groups(weights.shape[1])
+    pair = []
+    for start in (0, 1):
+        blocks = np.concatenate(groups[start::2] or groups[:1])
+        sums = replace(whole.sums, sums=whole.sums.sums[:, blocks])
+        pair.append(replace(estimate_segment(sums, weights[:, blocks], weighted=weighted), refusals=whole.refusals))
+    return pair[0], pair[1]
+
+
+def crosswise(halves: tuple[SegmentEstimates, SegmentEstimates], choose: Choose) -> list[tuple[SegmentEstimates, int]]:
+    """Each half with the arm that was chosen in the other."""
+    one, other = halves
+    return [(one, choose(other)), (other, choose(one))]
+
+
+def crosswise_value(parts: Sequence[tuple[SegmentEstimates, int]], estimator: str = "dr") -> tuple[Floats, Floats]:
+    """(1 + B,) mean reward and mean cost over parts of segments, in each of which one arm takes every request."""
+    traffic = np.add.reduce([each.traffic for each, _ in parts])
+    reward, cost = (
+        np.add.reduce([each.traffic * each.replicates[estimator][metric][:, arm] for each, arm in parts]) / traffic
+        for metric in (0, 1)
+    )
+    return np.asarray(reward), np.asarray(cost)
+
+
+def logged_value(estimates: Sequence[SegmentEstimates], weights: Floats) -> tuple[Floats, Floats]:
+    """(1 + B,) mean reward and mean cost of what was done, over these segments."""
+    traffic = np.add.reduce([each.traffic for each in estimates])
+    totals = np.add.reduce([each.sums.sums.sum(axis=0) for each in estimates])
+    return weights @ totals[:, R] / traffic, weights @ totals[:, C] / traffic
+
+
+def floor_choice(estimates: SegmentEstimates, alpha: float) -> int:
+    """The cheapest arm whose estimated reward reaches (1 - alpha) times the best, among those about which something is said."""
+    told = np.flatnonzero(estimates.usable)
+    rewards, costs = estimates.reward()[told], estimates.cost()[told]
+    return int(told[cheapest_feasible(rewards, costs, (1.0 - alpha) * rewards.max())])
+
+
+def best_choice(estimates: SegmentEstimates) -> int:
+    """The arm with the highest estimated reward, among those about which something is said."""
+    told = np.flatnonzero(estimates.usable)
+    return int(told[highest(estimates.reward()[told])])
+
+
+def assumptions(evidence: Evidence) -> tuple[str, ...]:
+    """What every number of a log rests on, in words."""
+    columns = evidence.log.columns
+    missing = {
+        "failure": "a row without an outcome counts as a failure",
+        "ignore": "rows without an outcome are left out: outcomes are assumed to go missing whether good or bad",
+        "censored": f"a row without an outcome counts as a failure after {columns.deadline_s:g} seconds; younger rows are left out",
+    }[columns.missing or "failure"]
+    return (
+        evidence.assumption,
+        missing,
+        "traffic and rates stay as they were over the span of the log, and what one request gets does not change the others",
+        "intervals are 95% bootstrap intervals over blocks of time; sure bounds hold for any law with rewards in [0, 1], with 95%",
+        "what a way of choosing brings is estimated crosswise: arms are picked in one half of the time and valued in the other",
+    )
+
+
+def spread(replicates: Floats, n_blocks: int) -> Floats:
+    """(3,) an estimate with its interval."""
+    low, high = interval(replicates[:, np.newaxis], n_blocks)
+    return np.array([replicates[0], low[0], high[0]])
+
+
+def finite(value: Any) -> Any:
+    """`value` with None in place of numbers that JSON does not know.
+
+    >>> finite({"a": [float("nan"), 1.0]})
+    {'a': [None, 1.0]}
+    """
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

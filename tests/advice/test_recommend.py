@@ -1,0 +1,180 @@
+"""The fit draws worlds like the log's, the recommendation is the worthiest candidate, and the same log gives the same page."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars
+import pytest
+
+from thrifty import Router
+from thrifty.advice import recommend
+from thrifty.advice.fit import Course, fit_segments
+from thrifty.advice.page import recommendation_files, routers
+from thrifty.advice.play import play, worth
+from thrifty.cli.main import main
+from thrifty.environments import Changing
+from thrifty.examples import LLM, SMS
+from thrifty.examples.generator import generate, write_example
+from thrifty.policies import policy
+from thrifty.replay import Columns, Evidence, Log, examine
+from thrifty.service.messages import RouterRequest
+
+COLUMNS = Columns(
+    arm="aggregator", reward="status", success=("delivered",), cost="price", segment="country", time="sent_at",
+    outcome_time="received_at",
+)  # fmt: skip
+SCORES = Columns(arm="model", reward="quality", cost="cost", segment="task", time="sent_at", propensity="propensity")
+NOW = 2e9
+
+
+@pytest.fixture(scope="module")
+def sms() -> Evidence:
+    frame = next(generate(SMS, 60_000, seed=5)).filter(polars.col("country").is_in(["US", "EG"]))
+    return examine(Log(frame, COLUMNS, now=NOW))
+
+
+def test_drawn_worlds_scatter_around_the_estimates(sms: Evidence) -> None:
+    """400 draws: their means lie within a fifth of the estimate's own error, five standard deviations of such a mean."""
+    for fit in fit_segments(sms):
+        rng = np.random.default_rng(1)
+        levels = np.array([fit.draw(rng).overall[0] for _ in range(400)])
+        assert (np.abs(levels.mean(axis=0) - fit.quality) < 0.4 * fit.error + 2e-3).all()
+        assert (levels.std(axis=0) > 0.5 * fit.error).all()
+        assert (levels.std(axis=0) < 2.5 * fit.error).all()
+
+
+def test_prices_delay_and_kind_of_reward_are_those_of_the_log(sms: Evidence) -> None:
+    us = next(fit for fit in fit_segments(sms) if fit.name == "US")
+    assert us.listed
+    assert us.arms == ("Alder", "Birch", "Cedar")
+    np.testing.assert_allclose(us.prices[0], [0.0083, 0.0074, 0.0052], rtol=1e-4)
+    np.testing.assert_allclose(us.latest[2], 0.9 * 0.0052, rtol=1e-4)
+    assert (us.concentration == 0).all()
+    assert 0.0 < us.delay < 0.1  # six seconds, a message every eight minutes
+    assert us.feedback is None
+
+
+def test_scores_and_random_costs_get_laws_with_their_moments() -> None:
+    """50,000 calls: the fitted moments lie within a few per cent of the specification's."""
+    fits = fit_segments(examine(Log(next(generate(LLM, 50_000, seed=2)), SCORES, now=NOW)))
+    fit = next(fit for fit in fits if fit.name == "extract")
+    assert not fit.listed
+    world = fit.world(Course(fit.quality[np.newaxis], fit.prices[:1], np.ones(1)), 0.1, 1000)
+    assert not isinstance(world, Changing)
+    assert not world.costs_known
+    giant = fit.arms.index("giant")
+    assert world.rewards[giant].mean == pytest.approx(0.925, abs=0.01)
+    assert fit.concentration[giant] == pytest.approx(7.0, rel=0.15)
+    assert world.instance.costs[giant] == pytest.approx(0.031 * 0.8, rel=0.05)
+    assert fit.cost_ratio[giant] == pytest.approx(0.7, rel=0.15)
+
+
+def test_a_rate_that_fell_falls_in_the_drawn_worlds_too() -> None:
+    rng = np.random.default_rng(3)
+    n = 40_000
+    arm, at = rng.integers(0, 2, n), np.linspace(0.0, 1.0, n)
+    rate = np.where(arm == 0, 0.9 - 0.5 * at, 0.7)
+    frame = polars.DataFrame({"arm": [f"r{a}" for a in arm], "reward": 1.0 * (rng.random(n) < rate), "cost": 1.0 + arm})
+    (fit,) = fit_segments(examine(Log(frame)))
+    course = fit.draw(np.random.default_rng(1))
+    assert course.means[0, 0] - course.means[-1, 0] == pytest.approx(0.5, abs=0.08)
+    assert np.ptp(course.means[:, 1]) < 0.1
+
+
+def test_worth_is_saving_less_exchange_times_what_is_given_up() -> None:
+    course = Course(np.array([[0.8, 0.72], [0.8, 0.72]]), np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([0.5, 0.5]))
+    assert float(worth(0.72, 1.0, course, 3.0)) == pytest.approx(0.5 - 3 * 0.1)
+    assert float(worth(0.8, 2.0, course, 3.0)) == 0.0
+
+
+def test_the_choice_is_the_worthiest_candidate(sms: Evidence) -> None:
+    found = recommend(sms, [0.02, 0.1], policies=["cs-ts", "cheapest"], rounds=400, worlds=4)
+    for choice in found.choices:
+        mine = found.candidates.filter(segment=choice.fit.name)
+        final = mine.filter(worlds=mine["worlds"].max())
+        best = final.sort("worth", descending=True, maintain_order=True).to_dicts()[0]
+        assert (choice.policy, choice.alpha) == (best["policy"], best["alpha"])
+
+
+def test_a_policy_that_knows_is_near_the_worthiest_arm_and_a_dear_one_is_not() -> None:
+    """Two arms far apart, 3000 rounds, ten runs: CS-TS gives up less than a tenth of what always taking the best arm does."""
+    rng = np.random.default_rng(4)
+    arm = rng.integers(0, 2, 4000)
+    frame = polars.DataFrame({"arm": [f"r{a}" for a in arm], "reward": 1.0 * (rng.random(4000) < 0.9), "cost": 1.0 + 3.0 * arm})
+    (fit,) = fit_segments(examine(Log(frame)))
+    course = Course(np.array([[0.89, 0.9]]), np.array([[1.0, 4.0]]), np.ones(1))
+    scores = play(fit, course, 0.1, [policy("cs-ts"), policy("ts")], rounds=3000, seed=1, exchange=3.0, runs=10)
+    assert np.mean([score.regret for score in scores["cs-ts"]]) < 0.1 * np.mean([score.regret for score in scores["ts"]])
+
+
+def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
+    found = recommend(sms, [0.05], policies=["cs-ts"], rounds=200, worlds=2)
+    bodies = routers(found)
+    assert set(bodies) == {"US", "EG"}
+    for body in bodies.values():
+        request = msgspec.json.decode(json.dumps(body), type=RouterRequest)
+        assert request.alpha == 0.05
+        arms = body["arms"]
+        rest = {name: value for name, value in body.items() if name not in ("arms", "alpha")}
+        assert Router(arms, body["alpha"], **rest).decide().arm in arms
+
+
+def test_the_same_log_and_seed_write_the_same_bytes(sms: Evidence, tmp_path: Path) -> None:
+    path, _ = write_example(SMS, tmp_path, rows=6000, seed=1, kind="parquet")
+    first, second = (
+        recommendation_files(recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], rounds=200, worlds=2, seed=3))
+        for _ in range(2)
+    )
+    assert first == second
+    assert b"<svg" not in first["recommendation.html"]  # pictures are inside as data
+    assert b"http://" not in first["recommendation.html"]
+    other = recommendation_files(recommend(sms, [0.05], policies=["cs-ts"], rounds=200, worlds=2))
+    assert other["segments.csv"] != first["segments.csv"]
+
+
+def test_the_commands_write_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["example-log", "llm", "--rows", "6000", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "thrifty replay" in said
+    flags = [
+        str(tmp_path / "llm.csv"),
+        "--arm",
+        "model",
+        "--reward",
+        "quality",
+        "--segment",
+        "task",
+        "--time",
+        "sent_at",
+        "--now",
+        "2e9",
+    ]
+    assert main(["frontier", *flags, "--alpha", "0,0.05,0.1", "--out", str(tmp_path / "f")]) == 0
+    assert "propensities are not logged" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "f").iterdir()} >= {"frontier.html", "frontier.csv", "frontier.png", "frontier.svg"}
+    small = ["--policies", "cs-ts", "--rounds", "200", "--worlds", "2"]
+    assert main(["recommend", *flags, *small, "--out", str(tmp_path / "r")]) == 0
+    assert "are expected to cost" in capsys.readouterr().out
+    page = (tmp_path / "r" / "recommendation.html").read_text()
+    assert "propensities are not logged" in page
+    assert "/v1/routers/summarise" in page
+    assert json.loads((tmp_path / "r" / "routers.json").read_text())["code"]["arms"]["giant"] is None
+    assert main(["recommend", *flags, *small, "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["routers"]) == {"summarise", "extract", "code"}
+
+
+def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, _ = write_example(LLM, tmp_path, rows=2000)
+    flags = ["recommend", str(path), "--arm", "model", "--reward", "quality", "--now", "2e9"]
+    for more, words in (
+        (["--policies", "oracle"], "told the truth"),
+        (["--exchange", "-1"], "exchange must be 0 or more"),
+        (["--worlds", "1"], "worlds must be a whole number of at least 2"),
+        (["--rounds", "10"], "rounds must be a whole number of at least 100"),
+    ):
+        assert main([*flags, *more]) == 2
+        err = capsys.readouterr().err
+        assert words in err
+        assert err.count("\n") == 1
