@@ -306,6 +306,16 @@ def scalarised(history: History) -> int:
     return highest([history.mean(arm) + history.radius(arm) - 1.0 * history.instance.costs[arm] for arm in range(history.n_arms)])
 
 
+def best_known(history: History) -> int:
+    if history.rounds < 50 * history.n_arms:
+        return history.rounds % history.n_arms
+    return highest([history.mean(arm) for arm in range(history.n_arms)])
+
+
+def round_robin(history: History) -> int:
+    return history.rounds % history.n_arms
+
+
 def cheapest(history: History) -> int:
     return int(np.argmin(history.instance.costs))
 
@@ -333,6 +343,8 @@ TWINS: dict[str, Twin] = {
     "ucb1": ucb1,
     "ts": ts,
     "scalarised": scalarised,
+    "best-known": best_known,
+    "round-robin": round_robin,
     "cheapest": cheapest,
     "uniform": uniform_choice,
     "oracle": oracle,

@@ -56,20 +56,46 @@ def choose_scalarised(terms, stats, memory, stream):
 @kernel
 def observe_scalarised(terms, stats, memory, outcome):
     arm = outcome.arm
-    width = radius(paper_level(terms.horizon), stats[arm].seen)
+    width = radius(paper_level(terms.horizon), max(stats[arm].seen, 1.0))
     memory.scores[arm] = mean_reward(stats, arm) + width - terms.parameters.weight * terms.costs[arm]
 
 
 @kernel
 def observe_scalarised_unknown_costs(terms, stats, memory, outcome):
     arm = outcome.arm
-    width = radius(paper_level(terms.horizon), stats[arm].seen)
+    width = radius(paper_level(terms.horizon), max(stats[arm].seen, 1.0))
     memory.scores[arm] = mean_reward(stats, arm) + width - terms.parameters.weight * mean_cost(stats, arm)
+
+
+@kernel
+def choose_best_known(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, terms.parameters.tries)
+    if arm >= 0:
+        return arm
+    for arm in range(stats.size):
+        memory.scores[arm] = mean_reward(stats, arm) if stats[arm].seen > 0.0 else 0.0
+    return highest(memory.scores)
+
+
+@kernel
+def choose_round_robin(terms, stats, memory, stream):
+    memory.round_robin[0] += 1
+    return (memory.round_robin[0] - 1) % stats.size
 
 
 @kernel
 def choose_cheapest(terms, stats, memory, stream):
     return terms.by_cost[0]
+
+
+@kernel
+def choose_cheapest_known(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    for arm in range(stats.size):
+        memory.scores[arm] = -mean_cost(stats, arm) if stats[arm].seen > 0.0 else 0.0
+    return highest(memory.scores)
 
 
 @kernel
@@ -84,6 +110,7 @@ def choose_oracle(terms, stats, memory, stream):
 
 _ucb1, _ts, _uniform = Rule(choose_ucb1, init), Rule(choose_ts, init), Rule(choose_uniform)
 _oracle = Rule(choose_oracle)
+_best_known, _round_robin = Rule(choose_best_known, init), Rule(choose_round_robin, init)
 
 UCB1 = Policy(
     name="ucb1",
@@ -109,7 +136,20 @@ SCALARISED = Policy(
     rule_for_unknown_costs=Rule(choose_scalarised, init, observe_scalarised_unknown_costs),
     parameters={"weight": Number(1.0, "lambda: what one unit of cost is worth in reward", low=0.0)},
 )
-CHEAPEST = Policy(name="cheapest", summary="always the cheapest arm, however bad", rule=Rule(choose_cheapest))
+BEST_KNOWN = Policy(
+    name="best-known",
+    summary="the arm that has done best so far, whatever it costs, after some tries of each",
+    rule=_best_known,
+    rule_for_unknown_costs=_best_known,
+    parameters={"tries": Number(50, "how often every arm is tried first", low=1, whole=True)},
+)
+ROUND_ROBIN = Policy(name="round-robin", summary="every arm in turn", rule=_round_robin, rule_for_unknown_costs=_round_robin)
+CHEAPEST = Policy(
+    name="cheapest",
+    summary="always the cheapest arm, however bad; by the costs seen so far where they are unknown",
+    rule=Rule(choose_cheapest),
+    rule_for_unknown_costs=Rule(choose_cheapest_known, init),
+)
 UNIFORM = Policy(name="uniform", summary="every arm with the same probability", rule=_uniform, rule_for_unknown_costs=_uniform)
 ORACLE = Policy(
     name="oracle",

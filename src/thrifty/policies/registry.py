@@ -22,6 +22,8 @@ _KNOWN = {
         baselines.UCB1,
         baselines.TS,
         baselines.SCALARISED,
+        baselines.BEST_KNOWN,
+        baselines.ROUND_ROBIN,
         baselines.CHEAPEST,
         baselines.UNIFORM,
         baselines.ORACLE,

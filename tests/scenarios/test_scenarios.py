@@ -1,0 +1,60 @@
+"""The four scenarios, played small and uncompiled where the numbers do not matter."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from thrifty.cli.main import main
+from thrifty.scenarios import SCENARIOS, checked_scenario, play
+from thrifty.scenarios.ledger import BEST_KNOWN, usual_policies
+
+
+def play_all(folder: str) -> None:
+    """Every scenario under every policy, and its page."""
+    from thrifty.scenarios.page import write
+
+    for name, scenario in SCENARIOS.items():
+        policies = usual_policies(scenario) if name != "ads" else ["cs-ts", "cheapest"]
+        ledger = play(scenario, policies, rounds=400, runs=2)
+        assert set(ledger.policies) == {*policies, BEST_KNOWN}
+        for path in write(ledger, Path(folder)):
+            assert path.stat().st_size > 500, path
+
+
+def test_every_policy_plays_every_scenario_and_pages_are_written(tmp_path: Path) -> None:
+    script = f"from tests.scenarios.test_scenarios import play_all; play_all({str(tmp_path)!r})"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.getcwd()}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    page = (tmp_path / "sms.html").read_text()
+    assert "Receipts come after 50 decisions" in page
+    assert "best-known" in page
+
+
+def test_the_sms_scenario_is_twelve_countries_with_three_to_eight_aggregators_that_change_over_time() -> None:
+    courses = checked_scenario("sms").courses(120_000)
+    assert len(courses) == 12
+    assert {3, 8} <= {len(course.arms) for course in courses} <= set(range(3, 9))
+    assert sum(course.rounds for course in courses) == pytest.approx(120_000, abs=12)
+    mexico = next(course for course in courses if course.segment == "MX")
+    elm = mexico.arms.index("Elm")
+    rates = np.array([world.instance.means[elm] for _, world in mexico.world.pieces])
+    assert rates.min() == pytest.approx(0.25 * 0.902, abs=0.01)
+
+
+def test_quality_and_money_are_those_of_the_arms_that_were_played() -> None:
+    ledger = play(checked_scenario("payments"), ["cheapest"], rounds=2000, runs=2)
+    cheapest = next(line for line in ledger.lines() if line.policy == "cheapest")
+    # Yew at home and Willow abroad, 7 to 3; neither drifts nor changes its price.
+    assert cheapest.quality == pytest.approx(0.7 * 0.882 + 0.3 * 0.851, abs=1e-3)
+    assert cheapest.money == pytest.approx(0.7 * 0.15 + 0.3 * 0.58, abs=1e-3)
+
+
+def test_an_unknown_scenario_or_a_wrong_number_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenario", "smss"]) == 2
+    assert "there are sms, llm, ads, payments" in capsys.readouterr().err
+    assert main(["scenario", "sms", "--runs", "0"]) == 2
+    assert "runs must be a whole number of at least 1, got 0" in capsys.readouterr().err
