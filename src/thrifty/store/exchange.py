@@ -9,7 +9,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -68,7 +68,8 @@ class Exchange:
     ) -> None:
         self._connect, self._replica, self._degraded_s = connect, replica, degraded_s
         self._lock = threading.Lock()
-        self._work, self._done = threading.Condition(self._lock), threading.Condition(self._lock)
+        self._work = threading.Condition(self._lock)
+        self._gates: dict[int, list[threading.Lock]] = {}  # of those who wait, by ticket
         self._order = threading.RLock()  # held while rows are handed to listeners
         self.position, self._lives = position, lives
         self._listeners: dict[str, Listener] = {}
@@ -150,9 +151,13 @@ class Exchange:
     def wait(self, ticket: int) -> None:
         """Return when a row is stored, or the database is away and the row is kept for it."""
         while not self.is_durable(ticket) and not self.is_degraded(ticket):
+            gate = threading.Lock()
+            gate.acquire()
             with self._lock:
-                if ticket in self._open:
-                    self._done.wait(0.1)
+                if ticket not in self._open:
+                    continue
+                self._gates.setdefault(ticket, []).append(gate)
+            gate.acquire(timeout=0.5)  # a database that hangs opens no gate
 
     def listen(self, router: str, listener: Listener) -> None:
         """From now on hand the rows of a router to `listener`, which first reads by itself what came until now."""
@@ -219,7 +224,6 @@ class Exchange:
             if self.failure is not None:
                 log.warning("the database is back", extra={"facts": {"position": self.position}})
             self.failure = self._away_since = self._busy_since = None
-            self._done.notify_all()
 
     def _set_away(self, failure: StoreError) -> None:
         if self._connection is not None:
@@ -236,7 +240,7 @@ class Exchange:
                 self._lost[ticket] = failure
             for ticket in list(self._lost)[:-MOST_OPEN]:
                 del self._lost[ticket]
-            self._done.notify_all()
+            self._let_through(list(self._gates))
 
     def _exchange(self) -> None:
         """Read what is new; write what is open, if anything is.
@@ -326,11 +330,16 @@ class Exchange:
             deleted = item.row.kind == CHANGE and item.row.code == "delete"
             lives[item.router] = item.life = lives.get(item.router, 0) + deleted
 
-    def _settle(self, tickets: Any) -> None:
+    def _settle(self, tickets: Collection[int]) -> None:
         with self._lock:
             for ticket in tickets:
                 self._open.pop(ticket, None)
-            self._done.notify_all()
+            self._let_through(tickets)
+
+    def _let_through(self, tickets: Iterable[int]) -> None:
+        for ticket in tickets:
+            for gate in self._gates.pop(ticket, ()):
+                gate.release()
 
     def _known_requests(self, batch: dict[int, Item]) -> dict[int, Row]:
         """Decisions in the batch whose request_id was decided before, with that earlier decision."""
