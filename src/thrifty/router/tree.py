@@ -6,7 +6,7 @@ from thrifty.router.kernels import toss
 from thrifty.router.roster import Roster
 from thrifty.router.segment import Segment
 from thrifty.router.settings import Settings
-from thrifty.router.view import Kit
+from thrifty.router.view import Kit, rehearse
 from thrifty.streams import spread_seed
 
 
@@ -26,6 +26,7 @@ class Tree:
         self._settings = settings
         self._words = spread_seed(settings.seed, (self._replica,))
         self._kit = Kit(settings, self._words)
+        rehearse(self._kit, roster.key())
         self.rearrange(roster)
 
     def rearrange(self, roster: Roster) -> None:

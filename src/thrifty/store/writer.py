@@ -75,6 +75,8 @@ class Writer:
                 if self._is_durable(position):
                     return
                 self._gates.append((position, gate))
+                if self._idle:  # nobody else may begin while this thread waits
+                    self._work.notify()
             gate.acquire()
 
     def is_durable(self, position: int) -> bool:
