@@ -26,7 +26,6 @@ class Tree:
         self._settings = settings
         self._words = spread_seed(settings.seed, (self._replica,))
         self._kit = Kit(settings, self._words)
-        rehearse(self._kit, roster.key())
         self.rearrange(roster)
 
     def rearrange(self, roster: Roster) -> None:
@@ -38,6 +37,11 @@ class Tree:
         if not self._segments:
             self._make("")
             self._levels[""] = (self._segments[""],)
+
+    def rehearse(self, *, newcomers: bool) -> None:
+        """Compile now what decisions will need, so that none of them has to wait for it."""
+        if self._key[0]:
+            rehearse(self._kit, self._key, newcomers=newcomers)
 
     def forget(self, arms: list[int]) -> None:
         """The statistics of these arms begin again."""
