@@ -11,7 +11,6 @@ from typing import Any
 
 from thrifty.store.row import StoreError
 
-
 PATIENCE = 16
 """How often the writer lets other threads go first before it commits, at most."""
 
