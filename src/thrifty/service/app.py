@@ -252,13 +252,17 @@ class App:
 
     async def _tick(self) -> None:
         """Four times a second: deadlines, routers and keys of other replicas, and requests that wait for a store that is away."""
+        said = ""
         while True:
             await asyncio.sleep(0.25)
             self._wake()
             try:
                 await asyncio.to_thread(self._look_around)
+                said = ""
             except StoreError as error:
-                log.warning("store", extra={"facts": {"error": str(error)}})
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("store", extra={"facts": {"error": said}})
 
     def _look_around(self) -> None:
         self.desk.expire()
