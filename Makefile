@@ -28,8 +28,9 @@ check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md and docs/replay-benchmarks.md
+bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md, service-benchmarks.md and replay-benchmarks.md
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/replay.py
 
 clean: ## remove the environment and the caches

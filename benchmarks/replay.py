@@ -1,14 +1,13 @@
 """How well replay tells the truth, and how fast: writes docs/replay-benchmarks.md.
 
     python benchmarks/replay.py                       # everything, about twenty minutes on two cores
-    python benchmarks/replay.py coverage --logs 300 --rows 20000
-    python benchmarks/replay.py regret
+    python benchmarks/replay.py coverage --logs 300 --log-rows 20000
+    python benchmarks/replay.py regret --runs 40
     python benchmarks/replay.py speed --rows 10000000
 
 `coverage` generates logs of the example worlds and counts how often intervals hold the truth. `regret` lets `recommend` choose
-from the example logs, plays every candidate in the true world, and compares. `speed` profiles and replays a long log in a process
-of its own.
-Seeds of the generated logs start at 1; whatever was tuned was tuned on seeds above 900,000.
+from the example logs, plays every candidate in the true world, and compares. `speed` profiles and replays a long log in a
+process of its own. Seeds of the generated logs start at 1; whatever was tuned was tuned on seeds above 900,000.
 """
 
 import argparse

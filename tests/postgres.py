@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -37,10 +38,12 @@ class Postgres:
     def kill(self) -> None:
         """kill -9: the server and all its children die at once."""
         parent = psutil.Process(self._server.get_pid())
+        parent.suspend()  # so that it makes no more children
         family = [parent, *parent.children(recursive=True)]
         for process in family:
-            process.send_signal(signal.SIGKILL)
-        psutil.wait_procs(family, timeout=10)
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        psutil.wait_procs(family, timeout=60)
         self._dead = True
 
     def pause(self) -> None:
@@ -60,7 +63,7 @@ class Postgres:
         if not self._dead:
             return
         (self._server.pgdata / "postmaster.pid").unlink(missing_ok=True)
-        for _ in range(20):
+        for _ in range(240):  # recovery takes long on a busy machine
             try:
                 self._server.ensure_postgres_running()
                 self._dead = False

@@ -128,7 +128,7 @@ class Client(_Calls):
 
     def put_router(self, name: str, arms: Mapping[str, float | None], alpha: float, **settings: Any) -> Any:
         """Make a router, or make it be as told."""
-        response = self._http.put(f"/v1/routers/{name}", json={"arms": dict(arms), "alpha": alpha, **settings}, timeout=120)
+        response = self._http.put(f"/v1/routers/{name}", json={"arms": dict(arms), "alpha": alpha, **settings}, timeout=300)
         return self._read(response)
 
     def explain(self, router: str, segment: str = "") -> Any:

@@ -165,6 +165,12 @@ def test_the_commands_write_their_files(tmp_path: Path, capsys: pytest.CaptureFi
     assert set(json.loads(capsys.readouterr().out)["routers"]) == {"summarise", "extract", "code"}
 
 
+def test_segments_beyond_the_largest_are_named_not_dropped(sms: Evidence) -> None:
+    found = recommend(sms, [0.05], policies=["cs-ts"], rounds=200, worlds=2, most=1)
+    assert [choice.fit.name for choice in found.choices] == ["US"]
+    assert "raise --most" in found.refused["EG"]
+
+
 def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, _ = write_example(LLM, tmp_path, rows=2000)
     flags = ["recommend", str(path), "--arm", "model", "--reward", "quality", "--now", "2e9"]

@@ -125,7 +125,7 @@ def kill_again_and_again(service: Service, kills: int, *, seed: int = 1) -> int:
     """Start, load, kill, `kills` times; then stop in peace, and check. The number of decisions made."""
     rng = random.Random(seed)
     service.start()
-    assert httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=60).status_code == 201
+    assert httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=300).status_code == 201
     load = Load(service.url)
     try:
         for _ in range(kills):
@@ -144,7 +144,7 @@ def kill_the_database_again_and_again(service: Service, postgres: Postgres, kill
     """Start, load, kill and restart PostgreSQL, `kills` times; and check. The number of decisions made."""
     rng = random.Random(seed)
     service.start()
-    assert httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=60).status_code == 201
+    assert httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=300).status_code == 201
     load = Load(service.url)
     try:
         for _ in range(kills):
@@ -169,7 +169,7 @@ def kill_replicas_again_and_again(services: list[Service], kills: int, *, seed: 
     rng = random.Random(seed)
     for service in services:
         service.start()
-    assert httpx.put(f"{services[0].url}/v1/routers/sms", json=SMS, timeout=60).status_code == 201
+    assert httpx.put(f"{services[0].url}/v1/routers/sms", json=SMS, timeout=300).status_code == 201
     load = Load(*(service.url for service in services))
     try:
         for _ in range(kills):

@@ -40,7 +40,7 @@ def running(folder: Path, keys: dict[str, str] | None = None, **config: Any) -> 
     while not server.started:
         time.sleep(0.01)
     try:
-        with Caller(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with Caller(base_url=f"http://127.0.0.1:{port}", timeout=300) as client:
             client.app = app
             yield client
     finally:
@@ -307,7 +307,7 @@ def test_the_table_of_settings_is_complete() -> None:
 
 def test_the_server_stops_gracefully_and_continues(launch: Callable[..., Any]) -> None:
     service = launch()
-    httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=60)
+    httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=300)
     ids = [httpx.post(f"{service.url}/v1/decisions", json={"router": "sms"}).json()["decision_id"] for _ in range(5)]
     code, err = service.stop()
     assert code == 0

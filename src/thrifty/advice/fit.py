@@ -2,9 +2,8 @@
 
 Mean rewards have Beta posteriors whose spread is that of the bootstrap. Rates move over time as far as the log shows that they
 do: the rate of a stretch deviates from the arm's mean by what was seen there, shrunk by tau^2 / (tau^2 + s^2), with s^2 the
-sampling
-variance of the stretch and tau^2 what is left of the variance between stretches once that is taken away. Prices are those of
-the log at that time; random costs and scores in [0, 1] get Beta laws with the moments of the log.
+sampling variance of the stretch and tau^2 what is left of the variance between stretches once that is taken away. Prices are
+those of the log at that time; random costs and scores in [0, 1] get Beta laws with the moments of the log.
 """
 
 import math
@@ -46,9 +45,9 @@ class SegmentFit:
     """One segment as it was fitted.
 
     `quality` and `error` are (K,), `deviations` and `deviation_errors` (P, K), `prices` (P, K) mean costs, `listed` whether
-    they are known
-    beforehand. `concentration` is 0 for success or failure, `cost_ratio` the ratio of standard deviation to mean of random costs.
-    `delay` is the mean number of decisions until an outcome is back. `today` is quality and cost of what was done.
+    they are known beforehand. `concentration` is 0 for success or failure, `cost_ratio` the ratio of standard deviation to mean
+    of random costs. `delay` is the mean number of decisions until an outcome is back. `today` is quality and cost of what was
+    done.
     """
 
     name: str

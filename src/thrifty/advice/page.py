@@ -114,7 +114,7 @@ def recommendation_page(found: Recommendation) -> str:
             "</details>",
             "<h2>The frontier of the log</h2>",
             picture(draw_frontier(found.frontier), "Quality against cost, and saving against alpha"),
-            *evidence_parts(found.evidence, found.frontier.refused),
+            *evidence_parts(found.evidence, found.refused),
         ],
     )  # fmt: skip
 

@@ -21,9 +21,8 @@ class Score:
     """What one candidate did in one world, a decision on average.
 
     `quality_regret` and `cost_regret` count against the optimal arm of each moment at the candidate's own alpha [Sinha2021].
-    `worth` is the
-    share of cost saved against always taking the best fixed arm, less `exchange` times the share of quality given up against it;
-    `regret` is what the most worthy fixed arm of that world has more.
+    `worth` is the share of cost saved against always taking the best fixed arm, less `exchange` times the share of quality
+    given up against it; `regret` is what the most worthy fixed arm of that world has more.
     """
 
     quality: float

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 CANDIDATES = ("cs-ids", "cs-ts", "cs-ucb", "cs-etc")
 ALPHAS = (0.02, 0.05, 0.1)
-ROUNDS, WORLDS, FINALISTS = 10_000, 16, 3
+ROUNDS, WORLDS, FINALISTS, MOST = 10_000, 16, 3, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,14 @@ class Recommendation:
     """What `recommend` returns.
 
     `choices` has one entry per segment; `segments` and `candidates` are polars frames: what is expected of the choice in each
-    segment and
-    overall, and of every candidate in every segment, each with the middle 95% of the worlds. `frontier` is the log's own, on a
-    grid.
+    segment and overall, and of every candidate in every segment, each with the middle 95% of the worlds. `refused` says why a
+    segment has no choice; `frontier` is the log's own, on a grid.
     """
 
     choices: tuple[Choice, ...]
     segments: Any
     candidates: Any
+    refused: dict[str, str]
     frontier: Frontier
     rounds: int
     worlds: int
@@ -67,6 +67,7 @@ def recommend(
     exchange: float = EXCHANGE,
     rounds: int = ROUNDS,
     worlds: int = WORLDS,
+    most: int = MOST,
     seed: int = 0,
     reading: Callable[[str, int], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -74,8 +75,8 @@ def recommend(
     """Which policy and alpha to run in each segment.
 
     Every candidate is played in worlds drawn from what the log says about the segment's arms, and the one with the highest
-    expected worth
-    is chosen: the share of cost saved against always taking the best arm, less `exchange` times the share of quality given up.
+    expected worth is chosen: the share of cost saved against always taking the best arm, less `exchange` times the share of
+    quality given up.
 
     Parameters
     ----------
@@ -85,6 +86,7 @@ def recommend(
     exchange : how many per cent of cost one per cent of quality is worth
     rounds : decisions of a simulated run; at most the rows of the segment
     worlds : how many worlds are drawn for each segment; the three best candidates are played in twice as many more
+    most : segments to choose for, those with the most rows; the others are listed as refused
     seed : of the bootstrap, the worlds and the runs
     reading, progress : called with (what is under way, rows read so far), and with (plays done, plays in all)
 
@@ -109,7 +111,11 @@ def recommend(
     rounds, worlds = checked_count("rounds", rounds, low=100), checked_count("worlds", worlds, low=2)
     evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=reading)
     found = frontier(evidence, sorted({*grid, *_grid_up_to(grid[-1])}))
-    fits = fit_segments(evidence)
+    everyone = fit_segments(evidence)
+    largest = {fit.name for fit in sorted(everyone, key=lambda fit: (-fit.rows, fit.name))[: checked_count("most", most)]}
+    fits = [fit for fit in everyone if fit.name in largest]
+    small = f"not among the {most} segments with the most rows: raise --most, or give it the choice of a segment like it"
+    refused = {**found.refused, **{fit.name: small for fit in everyone if fit.name not in largest}}
     scores = _play_all(fits, chosen, grid, exchange=exchange, rounds=rounds, worlds=worlds, seed=evidence.seed, progress=progress)
     labels = [each.label for each in chosen]
     choices = tuple(_choose(fit, grid, chosen, scores) for fit in fits)
@@ -118,7 +124,7 @@ def recommend(
         [_candidate(fit, alpha, label, scores) for fit in fits for alpha in grid for label in labels], infer_schema_length=None
     )
     segments = pl.DataFrame(_expected(choices, scores, found), infer_schema_length=None)
-    return Recommendation(choices, segments, candidates, found, rounds, worlds, exchange, evidence.seed)
+    return Recommendation(choices, segments, candidates, refused, found, rounds, worlds, exchange, evidence.seed)
 
 
 Scores = dict[tuple[str, float, str], list[Score]]

@@ -66,6 +66,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--rounds", type=int, default=10_000, help="decisions of a simulated run; default %(default)s")
     parser.add_argument("--worlds", type=int, default=16, help="worlds drawn for each segment; default %(default)s")
+    parser.add_argument("--most", type=int, default=60, help="segments to choose for, the largest; default %(default)s")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write recommendation.html, routers.json and CSV there")
     parser.set_defaults(run=run_recommend)
     parser = commands.add_parser(
@@ -210,6 +211,7 @@ def run_recommend(options: argparse.Namespace) -> None:
             exchange=options.exchange,
             rounds=options.rounds,
             worlds=options.worlds,
+            most=options.most,
             seed=options.seed,
             reading=rows,
             progress=bar,
@@ -223,7 +225,7 @@ def run_recommend(options: argparse.Namespace) -> None:
         from thrifty.replay.evidence import finite
 
         body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": routers(found)}
-        print(json.dumps(finite({**_about(found.evidence), **body, "refused": found.frontier.refused}), allow_nan=False))
+        print(json.dumps(finite({**_about(found.evidence), **body, "refused": found.refused}), allow_nan=False))
     else:
         print(_recommend_text(found))
 
@@ -242,7 +244,7 @@ def _recommend_text(found: "Recommendation") -> str:
         )
         for row in found.segments.to_dicts()
     ]  # fmt: skip
-    refused = [f"- nothing said about {segment}: {reason}" for segment, reason in found.frontier.refused.items()]
+    refused = [f"- nothing said about {segment}: {reason}" for segment, reason in found.refused.items()]
     rests = [
         *assumptions(found.evidence),
         f"{found.worlds} simulated worlds a segment, {found.rounds:,} decisions each; learning included",

@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> None:
     traffic = None
     if options.traffic:
         url = f"http://{config.host}:{config.port}"
+        print(f"serving on {url}, with simulated traffic; see {url}/docs; Ctrl-C ends it", flush=True)
         traffic = subprocess.Popen([sys.executable, "-m", "thrifty.cli.traffic", url, config.admin_key])
     try:
         serve(config)

@@ -21,6 +21,7 @@ def run(url: str, key: str | None, *, seed: int = 1, seconds: float | None = Non
     """Send messages until stopped, or for so many seconds; the number sent."""
     rng = random.Random(seed)
     client = Client(url, key, retries=10)
+    print("making the router sms; its policy is compiled on first use, which can take a minute", flush=True)
     while True:
         try:
             client.put_router("sms", PRICES, 0.05, policy="cs-ts", young_outcomes=100)

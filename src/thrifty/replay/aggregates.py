@@ -154,8 +154,9 @@ class _Cells:
                 raise ValueError(
                     f"the log has {len(self.keys):,} pairs of segment and arm, too many to sum up: name a coarser --segment"
                 )
-            self._fold()
             self._limit //= 2
+            while self.used_blocks().max(initial=0) >= self._limit:
+                self._fold()
             self._sums = self._sums[:, : self._limit].copy()
 
     def _make_room(self, when: float) -> None:
@@ -174,7 +175,7 @@ class _Cells:
     def _fold(self) -> None:
         """Blocks twice as wide."""
         wide = np.zeros_like(self._sums)
-        for place in range(self._limit):
+        for place in range(self._sums.shape[1]):
             wide[:, (self._first + place) // 2 - self._first // 2] += self._sums[:, place]
         self._sums, self._first, self._width = wide, self._first // 2, 2.0 * self._width
 

@@ -38,11 +38,10 @@ nothing is said about it."""
 class SegmentEstimates:
     """What is estimated for the arms of one segment.
 
-    `replicates` holds, by estimator, (1 + B, K) rewards and costs, the estimates themselves in row 0. `bound` is (2, 2, K):
-    low and high of
-    the distribution-free bounds of reward and cost, `spread` the sum of squared weights behind those without propensities.
-    `effective` is the effective sample size, `unseen` the share of the
-    traffic at times when the arm was not used, `refusals` why nothing is said about an arm (empty where something is).
+    `replicates` holds, by estimator, (1 + B, K) rewards and costs, the estimates themselves in row 0. `bound` is (2, 2, K): low
+    and high of the distribution-free bounds of reward and cost, `spread` the sum of squared weights behind those without
+    propensities. `effective` is the effective sample size, `unseen` the share of the traffic at times when the arm was not
+    used, `refusals` why nothing is said about an arm (empty where something is).
     """
 
     sums: SegmentSums

@@ -35,11 +35,9 @@ class Frontier:
     """What `frontier` returns, as polars frames.
 
     `points` has a row per segment (and one for all segments together) and alpha: the arm, its quality and cost with intervals,
-    the saving
-    against always taking the best arm, the share of quality given up, and how sure it is that the floor holds. `changes` lists
-    the alphas
-    at which a segment turns to a cheaper arm. `knees` has, per segment and overall, the alpha after which savings come dearest.
-    `refused` lists the segments about which nothing is said, and why.
+    the saving against always taking the best arm, the share of quality given up, and how sure it is that the floor holds.
+    `changes` lists the alphas at which a segment turns to a cheaper arm. `knees` has, per segment and overall, the alpha after
+    which savings come dearest. `refused` lists the segments about which nothing is said, and why.
     """
 
     points: Any

@@ -51,7 +51,8 @@ def frontier_page(found: Frontier) -> str:
             picture(draw_segments(found), "Quality against cost in every segment"),
             paragraph(
                 "Grey points are arms, blue ones the cheapest above the floor as alpha grows from the right to the left; the "
-                f"filled one is the knee. At most {MOST_SEGMENTS} segments are drawn, those with the most rows."
+                "filled one is the knee. One between two arms is where the halves of the time would choose differently. At most "
+                f"{MOST_SEGMENTS} segments are drawn, those with the most rows."
             ),
             "<h2>Where the choice changes</h2>",
             table(

@@ -12,9 +12,11 @@ Choice = tuple[int, str, float, View, Segment]
 
 def choose(state: State, sequence: int, levels: tuple[Segment, ...], key: Key | None) -> Choice:
     """The arm of the decision numbered `sequence`; the rule's memory moves on, and nothing is counted yet."""
-    decider = decider_of(state, levels)
-    view = decider.main if key is None else decider.view(key)
     roster, settings = state.roster, state.settings
+    decider = levels[0]
+    if decider.outcomes[0] < settings.young_outcomes:
+        decider = decider_of(state, levels)
+    view = decider.main if key is None else decider.view(key)
     if roster.newcomers or roster.pinned is not None or settings.holdout:
         special = _pick_specially(state, decider, sequence, view)
         if special is not None:

@@ -2,7 +2,7 @@
 
 import math
 from struct import unpack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thrifty.router.kernels import BEST, FACTS, FLOOR
 from thrifty.router.sent import Sent
@@ -39,9 +39,30 @@ class Reason(NamedTuple):
     segment: str
 
     def __str__(self) -> str:
-        best = f"; the best arm known is {self.best_arm}, the floor {self.floor:.4g}" if self.best_arm else "; nothing is known yet"
-        saved = f", saving {self.saving:.4g}" if self.saving else ""
-        return f"{self.code}: {CODES[self.code]}{best}{saved} (statistics of {self.segment or 'all segments'})"
+        return say_why(self.code, self.best_arm, self.floor, self.saving, self.segment)
+
+
+def say_why(code: str, best_arm: str | None, floor: float, saving: float | None, segment: str) -> str:
+    """A reason in words.
+
+    >>> say_why("only", None, 0.0, None, "DE")
+    'only: no other arm is eligible; nothing is known yet (statistics of DE)'
+    """
+    best = f"; the best arm known is {best_arm}, the floor {floor:.4g}" if best_arm else "; nothing is known yet"
+    saved = f", saving {saving:.4g}" if saving else ""
+    return f"{code}: {CODES[code]}{best}{saved} (statistics of {segment or 'all segments'})"
+
+
+class Known(NamedTuple):
+    """What was known when a decision was made: of every arm in turn, and about all of them."""
+
+    arms: tuple[str, ...]
+    means: tuple[float, ...]  # -1 where there was no outcome
+    outcomes: tuple[float, ...]
+    costs: tuple[float, ...]
+    floor: float
+    best_arm: str | None
+    saving: float | None
 
 
 class Decision:
@@ -60,11 +81,11 @@ class Decision:
 
     """
 
-    __slots__ = ("_facts", "_names", "_reason", "_segment", "_sent", "repeated")
+    __slots__ = ("_facts", "_known", "_names", "_segment", "_sent", "repeated")
 
     def __init__(self, sent: Sent, facts: bytes, names: tuple[str, ...], decided_by: str) -> None:
         self._sent, self._facts, self._names, self._segment = sent, facts, names, decided_by
-        self._reason: Reason | None = None
+        self._known: Known | None = None
         self.repeated = False
 
     @property
@@ -119,34 +140,44 @@ class Decision:
         return self.code in ("explore", "newcomer")
 
     @property
+    def decided_by(self) -> str:
+        """The segment whose statistics were used."""
+        return self._segment
+
+    @property
     def reason(self) -> Reason:
         """Why this arm."""
-        if self._reason is None:
-            self._reason = self._work_out_reason()
-        return self._reason
+        arms, means, outcomes, costs, floor, best, saving = self.known
+        facts = zip(arms, means, outcomes, costs, strict=True)
+        estimates = tuple(ArmFacts(arm, mean if n else None, int(n), cost, mean >= floor) for arm, mean, n, cost in facts)
+        return Reason(self.code, best, floor, estimates, saving, self._segment)
 
-    def _work_out_reason(self) -> Reason:
-        n_arms = len(self._names)
-        facts = unpack(f"{FACTS + 3 * n_arms}d", self._facts)
-        floor, best = facts[FLOOR], int(facts[BEST])
-        outcomes, costs = facts[FACTS + n_arms : FACTS + 2 * n_arms], facts[FACTS + 2 * n_arms :]
-        estimates = tuple(
-            ArmFacts(name, mean if seen else None, int(seen), cost, seen > 0 and mean >= floor)
-            for name, mean, seen, cost in zip(self._names, facts[FACTS:], outcomes, costs, strict=False)
-        )
-        known = outcomes[best] > 0
-        saving = costs[best] - costs[self._names.index(self.arm)] if known and self.arm in self._names else None
-        return Reason(self.code, self._names[best] if known else None, floor, estimates, saving, self._segment)
+    @property
+    def known(self) -> Known:
+        """The numbers behind the reason."""
+        if self._known is None:
+            arms = self._names
+            k = len(arms)
+            facts = unpack(f"{FACTS + 3 * k}d", self._facts)
+            floor, best = facts[FLOOR], int(facts[BEST])
+            outcomes, costs = facts[FACTS + k : FACTS + 2 * k], facts[FACTS + 2 * k :]
+            arm, saving = self._sent.row.arm, None
+            if outcomes[best] > 0 and arm in arms:
+                saving = costs[best] - costs[arms.index(arm)]
+            known = arms[best] if outcomes[best] > 0 else None
+            self._known = Known(arms, facts[FACTS : FACTS + k], outcomes, costs, floor, known, saving)
+        return self._known
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
         """What to try if the arm fails: the other feasible arms from the cheapest, then the rest from the best."""
-
-        def order(facts: ArmFacts) -> Any:
-            mean = -1.0 if facts.mean is None else facts.mean
-            return (0, facts.cost, -mean) if facts.feasible else (1, -mean, facts.cost)
-
-        return tuple(facts.arm for facts in sorted(self.reason.estimates, key=order) if facts.arm != self.arm)
+        known, taken = self.known, self._sent.row.arm
+        order = [
+            (0, cost, -mean, n) if mean >= known.floor else (1, -mean, cost, n)
+            for n, (mean, cost) in enumerate(zip(known.means, known.costs, strict=True))
+        ]
+        order.sort()
+        return tuple([arm for each in order if (arm := known.arms[each[3]]) != taken])
 
     def __repr__(self) -> str:
         return f"Decision({self.id!r}, arm={self.arm!r}, {self.code}, propensity={self.propensity:.3g})"

@@ -38,8 +38,7 @@ def recall(state: State, rows: list[Row]) -> list[Sent]:
     created = max((n for n, row in enumerate(rows) if row.kind == CHANGE and row.code == "create"), default=-1)
     for row in rows[created + 1 :]:
         if row.kind == DECISION:
-            shadow = row.detail is not None and "shadow" in json.loads(row.detail)
-            found[row.replica, row.sequence] = _remembered(state, row, shadow=shadow)
+            found[row.replica, row.sequence] = _remembered(state, row)
         elif row.kind == OUTCOME:
             sent = found.get((row.replica, row.sequence))
             if sent is not None:
@@ -52,8 +51,7 @@ def recall(state: State, rows: list[Row]) -> list[Sent]:
 
 def _decided(state: State, row: Row) -> Sent:
     """Count a decision in the statistics of its segment and of all above it, and remember it."""
-    detail = row.detail
-    sent = _remembered(state, row, shadow=detail is not None and "shadow" in json.loads(detail))
+    sent = _remembered(state, row)
     if sent.share is PENDING:
         segment = row.segment or ""
         main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
@@ -63,19 +61,20 @@ def _decided(state: State, row: Row) -> Sent:
         ledger.trim(limit)
     ledger.add(sent)
     state.decided += 1
-    if row.replica == state.replica:
-        state.sequence = max(state.sequence, row.sequence)
+    if row.replica == state.replica and row.sequence > state.sequence:
+        state.sequence = row.sequence
     return sent
 
 
-def _remembered(state: State, row: Row, *, shadow: bool) -> Sent:
+def _remembered(state: State, row: Row) -> Sent:
     """A decision from its row. A clock that jumped cannot make its deadline longer than the whole."""
-    replica, sequence, name = row.replica, row.sequence, row.arm
-    deadline_s, passed = state.settings.deadline_s, state.clock() - row.at
+    _, replica, sequence, at, _, _, name, _, _, _, detail = row
+    deadline_s, passed = state.settings.deadline_s, state.clock() - at
     due = time.monotonic() + deadline_s
     if passed > 0.0:
         due -= passed if passed < deadline_s else deadline_s
     id = state.prefix + hex(sequence)[2:] if replica == state.replica else state.id_of(replica, sequence)
+    shadow = detail is not None and "shadow" in json.loads(detail)
     return Sent(id, row, state.roster.index(name), due, state.version, NOTHING if shadow else PENDING)
 
 
@@ -83,19 +82,19 @@ def _settled(state: State, row: Row, sent: Sent) -> None:
     """Count an outcome, or the correction of one, or what the deadline says unless something was said before."""
     if row.code == "default" and sent.outcome is not None:
         return
-    made, old, segment = sent.row, sent.share, sent.row.segment or ""
+    made, old = sent.row, sent.share
+    segment = made.segment or ""
     main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
     arm = state.roster.index(row.arm)
     share = NOTHING if sent.forgotten else share_of(row.value, row.cost or 0.0)
+    new_sent, seen, reward, cost = share
     if arm != sent.arm:
         main.fold(main.book, sent.arm, -old.sent, -old.seen, -old.reward, -old.cost)
-        main.fold(main.book, arm, *share)
+        main.fold(main.book, arm, new_sent, seen, reward, cost)
     elif old is PENDING:
-        main.fold(main.book, arm, share.sent - 1, share.seen, share.reward, share.cost)
+        main.fold(main.book, arm, new_sent - 1, seen, reward, cost)
     else:
-        main.fold(
-            main.book, arm, share.sent - old.sent, share.seen - old.seen, share.reward - old.reward, share.cost - old.cost
-        )  # fmt: skip
+        main.fold(main.book, arm, new_sent - old.sent, seen - old.seen, reward - old.reward, cost - old.cost)
     if made.code == "holdout" or state.settings.holdout:
         group = state.groups["holdout" if made.code == "holdout" else "routed"]
         for n, (now, before) in enumerate(zip(share[1:], old[1:], strict=True)):

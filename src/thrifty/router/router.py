@@ -84,6 +84,7 @@ class Router:
 
                 store = self._owned_store = open_store(store)
             self._attach(store.journal(self.name))
+        self._rehearse()
 
     @classmethod
     def reopen(cls, name: str, store: Any, *, clock: Callable[[], float] = time.time) -> "Router":
@@ -91,8 +92,9 @@ class Router:
         router = cls.__new__(cls)
         router.name, router._lock, router._owned_store = checked_name("name", name), threading.RLock(), None
         router._journal, router._follower, router._stale = store.journal(name), None, False
-        router._state = State(name, {"none": None}, Settings(alpha=0.0), clock=clock)
+        router._state = State(name, {"none": 0.0}, Settings(alpha=0.0), clock=clock)
         router._restore()
+        router._rehearse()
         return router
 
     @property
@@ -357,6 +359,7 @@ class Router:
             self.roster.check_change(action, arm, price)
             position = self._take_change(action, {"arm": arm, "price": price, "by": by})
         self.wait(position)
+        self._rehearse()
 
     def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
         """Make the router be as told: add and price the named arms, retire the others, and take over the settings."""
@@ -369,6 +372,7 @@ class Router:
             if settings != self.settings:
                 position = self._take_change("settings", {**settings.to_dict(), "by": by})
         self.wait(position)
+        self._rehearse()
 
     def delete(self, *, by: str = "") -> None:
         """Write into the log that the router is no more; the log stays."""
@@ -400,6 +404,11 @@ class Router:
         with self._lock:
             self._snapshot()
         return rows
+
+    def _rehearse(self) -> None:
+        with self._lock:
+            if not self._state.deleted:
+                self._state.tree.rehearse(newcomers=bool(self.roster.newcomers))
 
     def _take_change(self, action: str, body: dict[str, Any]) -> int:
         state = self._state

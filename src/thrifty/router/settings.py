@@ -32,7 +32,8 @@ class Settings:
     young_outcomes : a segment with fewer outcomes than this decides with its parent's statistics
     remember : decisions kept in memory for outcomes to come; an older one without an outcome gets the default one
     max_segments : further segments share their parent's statistics
-    propensity_draws : how many more choices are drawn to estimate the probability of a random one; 0 for none
+    propensity_draws : how many more choices n are drawn to estimate the probability of a random one; 0 for none. No probability
+        below 1 / (n + 1) is told, so that the weights of offline evaluation stop there
 
     >>> Settings(alpha=0.05).mode
     'live'
@@ -50,7 +51,7 @@ class Settings:
     young_outcomes: int = 50
     remember: int = 50_000
     max_segments: int = 10_000
-    propensity_draws: int = 100
+    propensity_draws: int = 20
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))

@@ -6,7 +6,7 @@ from thrifty.router.kernels import toss
 from thrifty.router.roster import Roster
 from thrifty.router.segment import Segment
 from thrifty.router.settings import Settings
-from thrifty.router.view import Kit
+from thrifty.router.view import Kit, rehearse
 from thrifty.streams import spread_seed
 
 
@@ -37,6 +37,11 @@ class Tree:
         if not self._segments:
             self._make("")
             self._levels[""] = (self._segments[""],)
+
+    def rehearse(self, *, newcomers: bool) -> None:
+        """Compile now what decisions will need, so that none of them has to wait for it."""
+        if self._key[0]:
+            rehearse(self._kit, self._key, newcomers=newcomers)
 
     def forget(self, arms: list[int]) -> None:
         """The statistics of these arms begin again."""

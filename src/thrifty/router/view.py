@@ -101,3 +101,13 @@ class View:
         for leaf, content in zip(flatten((self.state.horizon, self.state.stats, self.state.memory)), dumped, strict=True):
             if isinstance(leaf, np.ndarray):
                 leaf[:] = np.frombuffer(content, dtype=leaf.dtype)
+
+
+def rehearse(kit: Kit, key: Key, *, newcomers: bool) -> None:
+    """Run the kernels once on nothing, so that no decision need wait for the compiler."""
+    view = View(kit, key, no_statistics(max(key[0]) + 1), np.zeros(1, np.int64))
+    view.choose(view.book, 1, 1)
+    view.fold(view.book, key[0][0], 0, 0, 0.0, 0.0)
+    view.look()
+    if newcomers:
+        view.weigh(view.book, 1, 1, 0)

@@ -7,6 +7,7 @@ requests that the commit covered answer at once.
 import asyncio
 import json
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -14,12 +15,14 @@ from typing import Any
 import msgspec
 
 from thrifty.router import Decision, Router
+from thrifty.router.decision import say_why
 from thrifty.service.config import Config
 from thrifty.service.desk import Desk
 from thrifty.service.keys import KeyRing, digest
 from thrifty.service.messages import DecisionAnswer, DecisionRequest, Estimate, OutcomeAnswer, OutcomeRequest, ReasonBody
 from thrifty.service.problems import ProblemError
 from thrifty.store import StoreError
+from thrifty.store.writer import Writer
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,6 +35,7 @@ PRUNE_EVERY_S = 3600.0
 
 _decisions = msgspec.json.Decoder(DecisionRequest | list[DecisionRequest])
 _outcomes = msgspec.json.Decoder(OutcomeRequest | list[OutcomeRequest])
+_JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -79,8 +83,7 @@ class App:
         except StoreError as error:
             away = ProblemError(503, "store", str(error))
             status, body, headers = away.status, away.body(), away.headers()
-        length = str(len(body)).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", length), *headers]
+        headers = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         self.count(path, status, time.perf_counter() - started)
@@ -221,7 +224,18 @@ class App:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._wake)
 
-        self.store.writer.callbacks.append(committed)
+        writer, here = self.store.writer, threading.get_ident()
+
+        def begin_soon() -> None:
+            """Let all requests that the loop has at hand into the same commit."""
+            if threading.get_ident() == here:
+                loop.call_soon(writer.begin)
+            else:
+                writer.begin()
+
+        writer.callbacks.append(committed)
+        if isinstance(writer, Writer):
+            writer.begin_soon = begin_soon
         ticking = asyncio.create_task(self._tick())
         self.ready = True
         log.info("started", extra={"facts": {"routers": self.desk.names()}})
@@ -230,20 +244,25 @@ class App:
         self.ready = False
         ticking.cancel()
         await asyncio.gather(ticking, return_exceptions=True)
-        self.store.writer.callbacks.remove(committed)
+        writer.callbacks.remove(committed)
+        writer.begin_soon = None
         await asyncio.to_thread(self.desk.close)
         log.info("stopped")
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _tick(self) -> None:
         """Four times a second: deadlines, routers and keys of other replicas, and requests that wait for a store that is away."""
+        said = ""
         while True:
             await asyncio.sleep(0.25)
             self._wake()
             try:
                 await asyncio.to_thread(self._look_around)
+                said = ""
             except StoreError as error:
-                log.warning("store", extra={"facts": {"error": str(error)}})
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("store", extra={"facts": {"error": said}})
 
     def _look_around(self) -> None:
         self.desk.expire()
@@ -282,15 +301,16 @@ def _read(decoder: Any, body: bytes) -> Any:
 
 
 def _answer(decision: Decision) -> DecisionAnswer:
-    reason = decision.reason
+    known, code = decision.known, decision.code
+    floor, best, saving = known.floor, known.best_arm, known.saving
+    estimates = [
+        Estimate(arm, mean if outcomes else None, int(outcomes), cost, mean >= floor)
+        for arm, mean, outcomes, cost in zip(known.arms, known.means, known.outcomes, known.costs, strict=True)
+    ]
+    why = say_why(code, best, floor, saving, decision.decided_by)
     return DecisionAnswer(
-        decision.id, decision.arm, list(decision.fallbacks), decision.propensity, decision.explored,
-        ReasonBody(
-            reason.code, reason.best_arm, reason.floor,
-            [Estimate(arm.arm, arm.mean, arm.outcomes, arm.cost, arm.feasible) for arm in reason.estimates],
-            reason.saving, str(reason),
-        ),
-        decision.version, decision.repeated, decision.degraded,
+        decision.id, decision.arm, decision.fallbacks, decision.propensity, decision.explored,
+        ReasonBody(code, best, floor, estimates, saving, why), decision.version, decision.repeated, decision.degraded,
     )  # fmt: skip
 
 

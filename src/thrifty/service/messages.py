@@ -100,7 +100,7 @@ class DecisionAnswer(Struct):
 
     decision_id: str
     arm: str
-    fallbacks: list[str]
+    fallbacks: tuple[str, ...]
     propensity: float
     explored: bool
     reason: ReasonBody

@@ -12,6 +12,9 @@ from thrifty.service.app import App, JsonLines
 from thrifty.service.config import Config
 from thrifty.store import open_store
 
+SWITCH_S = 0.0005
+"""How long a thread may keep the interpreter while another waits for it: the writer should not wait 5 ms to begin a commit."""
+
 
 class _Server(uvicorn.Server):
     """A server that ends well on SIGINT and SIGTERM, instead of raising them once more when everything is done."""
@@ -47,4 +50,5 @@ def serve(config: Config) -> None:
     logging.getLogger("thrifty.service").info(
         "listening", extra={"facts": {"url": f"http://{config.host}:{config.port}", "store": config.store.split("@")[-1]}}
     )
+    sys.setswitchinterval(SWITCH_S)
     server.run()

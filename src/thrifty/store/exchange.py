@@ -10,22 +10,16 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import psycopg
 
+from thrifty.store.outbox import Item, Outbox
 from thrifty.store.row import CHANGE, DECISION, Listener, Row, StoreError
 
 POLL_S = 0.4
 """How often the log is looked at when no notification comes."""
-
-PATIENCE_S = 2.0
-"""A commit that takes longer means that the database is away."""
-
-MOST_OPEN = 200_000
-"""Rows kept for a database that is away, at most."""
 
 BATCH = 5_000
 FAR_BEHIND = 10_000
@@ -38,19 +32,7 @@ _COPY = f"COPY log ({_ALL}) FROM STDIN"
 log = logging.getLogger("thrifty.store")
 
 
-@dataclass(slots=True)
-class Item:
-    """A row on its way."""
-
-    router: str
-    row: Row
-    keep: bool  # to be written when the database is back, rather than given up when it goes away
-    life: int = 0  # how often the router had been deleted
-    degraded: bool = False  # given out before it was written
-    refused: bool = False
-
-
-class Exchange:
+class Exchange(Outbox):
     """Rows out, rows in.
 
     Parameters
@@ -66,93 +48,18 @@ class Exchange:
     def __init__(
         self, connect: Callable[[], Any], *, replica: int, position: int, lives: dict[str, int], degraded_s: float
     ) -> None:
-        self._connect, self._replica, self._degraded_s = connect, replica, degraded_s
-        self._lock = threading.Lock()
-        self._work, self._done = threading.Condition(self._lock), threading.Condition(self._lock)
+        super().__init__(degraded_s=degraded_s)
+        self._connect, self._replica = connect, replica
         self._order = threading.RLock()  # held while rows are handed to listeners
         self.position, self._lives = position, lives
         self._listeners: dict[str, Listener] = {}
-        self._open: dict[int, Item] = {}
-        self._lost: dict[int, StoreError] = {}
-        self._ticket = 0
-        self._called = self._closing = False
+        self._called = False
         self._connection: Any = None
-        self._busy_since: float | None = None
-        self._away_since: float | None = None
-        self.failure: StoreError | None = None
         self.callbacks: list[Callable[[], None]] = []
         self.commits = 0
         self.changed = 0  # how often a router was made or deleted
         self._thread = threading.Thread(target=self._run, name="thrifty-exchange", daemon=True)
         self._thread.start()
-
-    # -- for routers -------------------------------------------------------------------------------------------------
-
-    def append(self, router: str, row: Row, *, keep: bool) -> int:
-        """Hand over a row; its ticket. One that is not to be kept is refused while the database is away."""
-        with self._lock:
-            self._admit(keep=keep)
-            self._ticket += 1
-            self._open[self._ticket] = Item(router, row, keep)
-            self._work.notify()
-            return self._ticket
-
-    def admit(self, *, keep: bool) -> None:
-        """Raise a StoreError when `append` would."""
-        with self._lock:
-            self._admit(keep=keep)
-
-    def _admit(self, *, keep: bool) -> None:
-        away_s = self._away_s()
-        if self._closing:
-            raise StoreError("the store is closed")
-        if away_s is None:
-            return
-        why = self.failure or "no commit comes back"
-        if not keep:
-            raise StoreError(f"the database is away: {why}")
-        if away_s > self._degraded_s:
-            raise StoreError(f"the database has been away for more than {self._degraded_s:g} s: {why}")
-        if len(self._open) >= MOST_OPEN:
-            raise StoreError(f"the database is away, and {MOST_OPEN} rows wait for it: {why}")
-
-    def _away_s(self) -> float | None:
-        """For how long the database has been away."""
-        now = time.monotonic()
-        if self._away_since is not None:
-            return now - self._away_since
-        if self._busy_since is not None and now - self._busy_since > PATIENCE_S:
-            return now - self._busy_since
-        return None
-
-    def is_durable(self, ticket: int) -> bool:
-        """Whether a row is stored; a StoreError when it was given up, or may not be waited for."""
-        with self._lock:
-            return self._is_durable(ticket)
-
-    def _is_durable(self, ticket: int) -> bool:
-        if ticket in self._lost:
-            raise StoreError(f"not stored: {self._lost[ticket]}")
-        item = self._open.get(ticket)
-        if item is not None and not item.keep and self._away_s() is not None:
-            raise StoreError(f"not known to be stored, send it again: {self.failure or 'no commit comes back'}")
-        return item is None
-
-    def is_degraded(self, ticket: int) -> bool:
-        """Whether a row waits for a database that is away; from then on it counts as given out."""
-        with self._lock:
-            item = self._open.get(ticket)
-            if item is None or not item.keep or item.refused:
-                return False
-            item.degraded = item.degraded or self._away_s() is not None
-            return item.degraded
-
-    def wait(self, ticket: int) -> None:
-        """Return when a row is stored, or the database is away and the row is kept for it."""
-        while not self.is_durable(ticket) and not self.is_degraded(ticket):
-            with self._lock:
-                if ticket in self._open:
-                    self._done.wait(0.1)
 
     def listen(self, router: str, listener: Listener) -> None:
         """From now on hand the rows of a router to `listener`, which first reads by itself what came until now."""
@@ -180,8 +87,6 @@ class Exchange:
         with self._lock:
             return len(self._open)
 
-    # -- the thread --------------------------------------------------------------------------------------------------
-
     def _run(self) -> None:
         pause = 0.05
         while True:
@@ -199,11 +104,11 @@ class Exchange:
                 self._set_back()
                 pause = 0.05
             except (psycopg.Error, StoreError, OSError) as error:
-                self._set_away(StoreError(str(error).strip() or type(error).__name__))
+                self._hang_up(StoreError(str(error).strip() or type(error).__name__))
                 pause = min(2 * pause, 1.0)
             except Exception as error:  # a row that a listener cannot take: say so, and let nobody count on
                 log.exception("exchange")
-                self._set_away(StoreError(f"cannot follow the log: {error!r}"))
+                self._hang_up(StoreError(f"cannot follow the log: {error!r}"))
                 pause = 1.0
             for callback in self.callbacks:
                 callback()
@@ -214,29 +119,11 @@ class Exchange:
         if self._connection is not None:
             self._connection.close()
 
-    def _set_back(self) -> None:
-        with self._lock:
-            if self.failure is not None:
-                log.warning("the database is back", extra={"facts": {"position": self.position}})
-            self.failure = self._away_since = self._busy_since = None
-            self._done.notify_all()
-
-    def _set_away(self, failure: StoreError) -> None:
+    def _hang_up(self, failure: StoreError) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        with self._lock:
-            if self._away_since is None:
-                self._away_since = self._busy_since or time.monotonic()
-                log.warning("the database is away", extra={"facts": {"error": str(failure), "open": len(self._open)}})
-            self.failure, self._busy_since = failure, None
-            given_up = [ticket for ticket, item in self._open.items() if not item.keep]
-            for ticket in given_up:
-                del self._open[ticket]
-                self._lost[ticket] = failure
-            for ticket in list(self._lost)[:-MOST_OPEN]:
-                del self._lost[ticket]
-            self._done.notify_all()
+        self._set_away(failure)
 
     def _exchange(self) -> None:
         """Read what is new; write what is open, if anything is.
@@ -325,12 +212,6 @@ class Exchange:
         for item in batch.values():
             deleted = item.row.kind == CHANGE and item.row.code == "delete"
             lives[item.router] = item.life = lives.get(item.router, 0) + deleted
-
-    def _settle(self, tickets: Any) -> None:
-        with self._lock:
-            for ticket in tickets:
-                self._open.pop(ticket, None)
-            self._done.notify_all()
 
     def _known_requests(self, batch: dict[int, Item]) -> dict[int, Row]:
         """Decisions in the batch whose request_id was decided before, with that earlier decision."""

@@ -1,6 +1,6 @@
 """Rows of the log: what was decided, what came back, what was changed. The log is the truth; everything else is its fold."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
@@ -107,6 +107,52 @@ class Journal(Protocol):
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """Snapshots that are whole, newest first."""
+
+
+class Committer(Protocol):
+    """What commits rows, as the service sees it."""
+
+    failure: StoreError | None  # why the last commit failed, if it did
+    commits: int
+    callbacks: list[Callable[[], None]]  # called after every commit
+
+
+class Store(Protocol):
+    """Where logs, snapshots and keys are kept, as routers and the service see it."""
+
+    shared: bool  # whether other processes use it too
+
+    @property
+    def turnover(self) -> int:
+        """How often other processes made or deleted a router."""
+
+    @property
+    def writer(self) -> Committer:
+        """What commits rows."""
+
+    def journal(self, router: str) -> Journal:
+        """The log of one router."""
+
+    def routers(self) -> list[str]:
+        """The names of the routers that have a log and were not deleted."""
+
+    def logged(self) -> list[str]:
+        """The names of the routers that have a log, deleted ones included."""
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Digest, roles and name of every API key."""
+
+    def add_key(self, digest: str, name: str, role: str) -> None:
+        """Keep the digest of an API key."""
+
+    def remove_keys(self, name: str) -> int:
+        """Forget all API keys of a name; how many there were."""
+
+    def check(self) -> str:
+        """Say "ready", or "degraded" while it is away; a StoreError when it takes no decisions."""
+
+    def close(self) -> None:
+        """Commit what was appended, and let go."""
 
 
 def check_covered(router: str, upto: int, snapshots: Iterator[tuple[int, bytes]]) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 from thrifty.store.row import StoreError
 
+PATIENCE = 16
+"""How often the writer lets other threads go first before it commits, at most."""
+
 
 class Writer:
     """Commits what is appended, in order.
@@ -75,6 +78,8 @@ class Writer:
                 if self._is_durable(position):
                     return
                 self._gates.append((position, gate))
+                if self._idle:  # nobody else may begin while this thread waits
+                    self._work.notify()
             gate.acquire()
 
     def is_durable(self, position: int) -> bool:
@@ -132,9 +137,11 @@ class Writer:
             return batch
 
     def _let_others_append(self) -> None:
-        """Threads that are ready to run do so first, as long as they have something for the same commit."""
+        """Threads that are ready to run do so first, as long as they have something for the same commit, and not for ever."""
         before = 0
-        while len(self._items) > before:
+        for _ in range(PATIENCE):
+            if len(self._items) == before:
+                return
             before = len(self._items)
             time.sleep(0)
 
