@@ -19,10 +19,10 @@ def play_all(folder: str) -> None:
 
     for name, scenario in SCENARIOS.items():
         policies = usual_policies(scenario) if name != "ads" else ["cs-ts", "cheapest"]
-        ledger = play(scenario, policies, rounds=400, runs=2)
+        ledger = play(scenario, policies, rounds=400, runs=1)
         assert set(ledger.policies) == {*policies, BEST_KNOWN}
         for path in write(ledger, Path(folder)):
-            assert path.stat().st_size > 500, path
+            assert path.stat().st_size > 100, path
 
 
 def test_every_policy_plays_every_scenario_and_pages_are_written(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def as_page(ledger: Ledger) -> str:
     """A self-contained page."""
     assumed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in ledger.scenario.assumptions)
     caption = (
-        "Quality against money; the upper left is better. The band reaches from the quality of always taking the best known arm down "
-        "by alpha. Bars are two standard errors either way, where they are wider than the mark."
+        "Quality against money; the upper left is better. The band reaches from the quality of always taking the best known "
+        "arm down by alpha. Bars are two standard errors either way, where they are wider than the mark."
     )
     parts = [
         f'<p class="lead">{html.escape(_about(ledger))}</p>',

@@ -139,8 +139,8 @@ SCENARIOS = {
             "SMS routing: 12 countries, 3 to 8 aggregators each",
             (
                 "Delivery rates of .56 to .98 and prices of $.005 to $.22 a message, close to each other within a country.",
-                "Over the time played, rates drift by up to four points; Elm delivers a quarter of its usual share for a twentieth of "
-                "the time, Birch four fifths in one country; Cedar lowers its prices by a tenth.",
+                "Over the time played, rates drift by up to four points; Elm delivers a quarter of its usual share for a "
+                "twentieth of the time, Birch four fifths in one country; Cedar lowers its prices by a tenth.",
                 "Receipts come after 50 decisions of the same country on average (exponential); 1 to 3% never come, and count as "
                 "failures after 2,000 decisions.",
                 "alpha = 0.1: up to a tenth of the best delivery rate may be given up for a lower price.",
@@ -154,8 +154,8 @@ SCENARIOS = {
             "llm",
             "Language models: 6 models, 3 kinds of task, scores and random bills",
             (
-                "A call's quality is a score in [0, 1], Beta distributed; its bill depends on the tokens, Gamma distributed, and is "
-                "seen only with the outcome: costs are unknown and learnt.",
+                "A call's quality is a score in [0, 1], Beta distributed; its bill depends on the tokens, Gamma distributed, and "
+                "is seen only with the outcome: costs are unknown and learnt.",
                 "Judging takes 20 decisions on average; nothing is lost.",
                 "alpha = 0.05.",
             ),
@@ -180,8 +180,8 @@ SCENARIOS = {
             "payments",
             "Card payments: 6 processors, two regions",
             (
-                "Success rates of .85 to .97, fees of $.15 to $.92 a payment; Spruce breaks down for a twentieth of the time, Maple "
-                "lowers its fees by 30% after a third of it.",
+                "Success rates of .85 to .97, fees of $.15 to $.92 a payment; Spruce breaks down for a twentieth of the time, "
+                "Maple lowers its fees by 30% after a third of it.",
                 "Results come after 5 decisions on average; 1% never come, and count as failures after 500 decisions.",
                 "alpha = 0.02: a percent or two of the payments is what a lower fee is worth.",
             ),
