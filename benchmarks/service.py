@@ -63,7 +63,7 @@ class Durable:
         await reply(receive, send)
 
     def start(self, loop):
-        rows = sqlite3.connect("floor.db", isolation_level=None, check_same_thread=False)
+        rows = sqlite3.connect("floor-http.db", isolation_level=None, check_same_thread=False)
         rows.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (n INTEGER PRIMARY KEY)")
 
         def commit(batch):
@@ -83,7 +83,11 @@ class Durable:
 
 durable = Durable()
 """
-SCRIPT = 'wrk.method = "POST"; wrk.body = \'{"router": "sms", "segment": "DE"}\''
+SCRIPT = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = '{"router": "sms", "segment": "DE"}'
+"""
 
 
 def make_router(n_arms: int, policy: str, **settings: object) -> Router:
@@ -372,8 +376,9 @@ def main() -> None:
             lambda: memory(decisions),
             lambda: start_up(folder, decisions),
         ):
-            lines += measure()
-            print("\n".join(lines[-5:]), flush=True)
+            found = measure()
+            print("\n".join(found), flush=True)  # it takes minutes; somebody may be watching
+            lines += found
     load = os.getloadavg()[0]
     text = (
         "# Benchmarks of the router and the service\n\n"

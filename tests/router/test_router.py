@@ -235,6 +235,14 @@ def test_an_outcome_that_occurred_before_the_deadline_spoke_still_corrects_it(mo
     assert router.statistics()[decision.arm][:3] == (1, 1, 1.0)
 
 
+def test_a_context_that_is_refused_leaves_the_rule_as_it_was() -> None:
+    one, other = make(policy="cs-etc:tau=5"), make(policy="cs-etc:tau=5")
+    for _ in range(40):
+        with pytest.raises(ValueError, match="context"):
+            one.decide(context={"x": math.nan})
+        assert one.decide().arm == other.decide().arm
+
+
 def test_propensity_of_a_random_rule_is_the_frequency_of_its_choices() -> None:
     router = make(policy="uniform", propensity_draws=2000)
     assert router.decide().propensity == pytest.approx(1 / 3, abs=0.06)  # six standard deviations
@@ -345,6 +353,8 @@ def test_many_threads_lose_and_double_nothing() -> None:
         (lambda: make().decide("a\n"), "segment must be 1 to 200 printable"),
         (lambda: make().decide(eligible=["nobody"]), "arm 'nobody' is unknown: there are alpha-tel"),
         (lambda: make().decide(eligible=[]), "eligible must name at least one active arm"),
+        (lambda: make().decide(context={"x": math.nan}), "context must be made of what JSON can say"),
+        (lambda: make().decide(context={"x": "y" * 10_000}), "context must be at most 10000 characters of JSON, got 10009"),
         (lambda: make().decide(eligible="gamma"), "eligible must be a list of arms"),
         (lambda: make().change("paint", "gamma"), "action must be one of add"),
         (lambda: make().change("add", "gamma", price=1.0), "is there already"),

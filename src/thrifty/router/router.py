@@ -29,6 +29,9 @@ from thrifty.store.row import CHANGE, DECISION, Journal, Row, StoreError
 SNAPSHOT_EVERY = 100_000
 """Rows of the log between two snapshots."""
 
+LONGEST_CONTEXT = 10_000
+"""Characters of JSON."""
+
 _new = tuple.__new__  # half the time of calling the class
 
 Eligible = Iterable[str] | Mapping[str, float | None]
@@ -136,7 +139,7 @@ class Router:
         segment : the kind of request, as a path: "DE/vodafone" leans on "DE" while it is young, and that on all segments
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
         request_id : a retry with the same one gets the same decision, among the last `remember` decisions
-        context : values by name, kept in the log and not used yet
+        context : values by name, at most 10,000 characters of JSON: kept in the log for offline evaluation; no rule uses it
 
         """
         decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context)
@@ -172,6 +175,8 @@ class Router:
                     return self._repeat(known)
             roster, settings = state.roster, state.settings
             key = None if eligible is None else roster.key_of(eligible)
+            plain = key is None and context is None and settings.mode == "live"
+            detail = None if plain else self._detail(key, context)  # before the rule chooses, so that nothing can go wrong after it
             levels = state.tree.known(segment) or state.tree.levels(checked_text("segment", segment))
             if len(ledger) >= settings.remember:
                 while (oldest := ledger.trim(settings.remember)) is not None:
@@ -179,8 +184,6 @@ class Router:
             sequence = state.sequence + 1
             arm, code, propensity, view, decider = choose(state, sequence, levels, key)
             price = roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
-            plain = key is None and context is None and settings.mode == "live"
-            detail = None if plain else self._detail(key, context)
             sent = self._take_in(
                 _new(
                     Row,
@@ -230,11 +233,8 @@ class Router:
         if self.settings.mode == "shadow":
             said["shadow"] = True
         if context is not None:
-            said["context"] = dict(context)
-        try:
-            return json.dumps(said, allow_nan=False) if said else None
-        except (TypeError, ValueError):
-            raise ValueError(f"context must be made of what JSON can say, got {context!r:.80}") from None
+            said["context"] = _checked_context(context)
+        return json.dumps(said) if said else None
 
     def _name(self, view: View) -> tuple[str, ...]:
         names = self.roster.names
@@ -539,3 +539,14 @@ class Router:
             self._stale = True
             self._restore()
             self._stale = False
+
+
+def _checked_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    """`context`, or a ValueError when JSON cannot say it or it is too long for the log."""
+    try:
+        said = json.dumps(dict(context), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError(f"context must be made of what JSON can say, got {context!r:.80}") from None
+    if len(said) > LONGEST_CONTEXT:
+        raise ValueError(f"context must be at most {LONGEST_CONTEXT} characters of JSON, got {len(said)}")
+    return dict(context)
