@@ -28,10 +28,11 @@ check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md, service-benchmarks.md and replay-benchmarks.md
+bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md, service-, replay- and world-benchmarks.md
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/world.py
 
 clean: ## remove the environment and the caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -96,7 +96,7 @@ def drift(share: float) -> list[str]:
     runs = max(4, round(100 * share))
     lines = [f"## Outage of the optimal arm, `{DEFAULT}+restart`, {runs} runs", ""]
     lines += [
-        "| means | outcomes before the dead arm is left (median, 95%) | decisions until it is back (median, 95%) |",
+        "| means | outcomes before it is left (median, 95%) | decisions until it is back (median, 95%) |",
         "|---|---|---|",
     ]
     for means in ([0.9, 0.85], [0.6, 0.58], [0.5, 0.47, 0.3]):
@@ -109,9 +109,7 @@ def drift(share: float) -> list[str]:
     some = short_entries()
     for way in ("restart", "discount=0.999", "window=2000"):
         pairs = [(e.name, totals(e, DEFAULT, runs, told=False), totals(e, f"{DEFAULT}+{way}", runs, told=False)) for e in some]
-        table = compared(
-            pairs, f"The price of `+{way}` where nothing changes, {runs} runs (target for one of them: 1.15)", ("without", "with")
-        )
+        table = compared(pairs, f"The price of `+{way}` where nothing changes, {runs} runs (target: 1.15)", ("without", "with"))
         lines += ["", *(table if way == "restart" else [table[0], "", table[-2]])]
     return [*lines, ""]
 
