@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from thrifty.examples.generator import arrivals, generate, truth, write_example
 from thrifty.policies import policy
 from thrifty.replay import Columns, Log, examine, replay
 from thrifty.replay.estimators import intervals
-from thrifty.replay.evidence import best_choice, crosswise, floor_choice
+from thrifty.replay.evidence import crosswise
 
 PAGE = Path(__file__).parent.parent / "docs" / "replay-benchmarks.md"
 COLUMNS = {
@@ -87,18 +86,18 @@ def _listed(name: str) -> bool:
 def _cover_policies(how: str, result: Any, facts: dict[str, Any]) -> list[tuple[str, int, int, float]]:
     """Ways of choosing, over all segments: the truth is that of the arms taken, in each half of the time those of the other."""
     evidence = result.evidence
-    ways = {("always the best", None): best_choice, ("always the cheapest", None): partial(floor_choice, alpha=1.0)}
-    ways |= {("cheapest above the floor", alpha): partial(floor_choice, alpha=alpha) for alpha in ALPHAS}
+    ways: dict[tuple[str, float | None], float] = {("always the best", None): 0.0, ("always the cheapest", None): 1.0}
+    ways |= {("cheapest above the floor", alpha): alpha for alpha in ALPHAS}
     pairs = [halves for whole, halves in zip(evidence.estimates, evidence.halves, strict=True) if whole.usable.sum() > 1]
     found = []
-    for (name, alpha), choose in ways.items():
-        parts = [part for halves in pairs for part in crosswise(halves, choose)]
-        shares = {each.sums.name: facts[each.sums.name]["share"] for each, _ in parts}
-        rows = {segment: sum(each.sums.rows for each, _ in parts if each.sums.name == segment) for segment in shares}
+    for (name, alpha), level in ways.items():
+        parts = [part for halves in pairs for part in crosswise(halves, level)]
+        shares = {each.sums.name: facts[each.sums.name]["share"] for each, _, _ in parts}
+        rows = {segment: sum(each.sums.rows for each, _, _ in parts if each.sums.name == segment) for segment in shares}
         value = sum(
             facts[each.sums.name]["share"] * each.sums.rows / rows[each.sums.name]
             * facts[each.sums.name]["arms"][each.sums.arms[arm]]["reported"]
-            for each, arm in parts
+            for each, arm, _ in parts
         ) / sum(shares.values())  # fmt: skip
         for row in result.policies.filter(policy=name).filter(polars.col("alpha").eq_missing(alpha)).to_dicts():
             kind = f"{how}: choices over all segments, reward"

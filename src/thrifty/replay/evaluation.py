@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,9 @@ from thrifty.replay.bounds import COST, DELTA, REWARD, bound_assumed, bound_logg
 from thrifty.replay.estimators import ESTIMATORS, SegmentEstimates
 from thrifty.replay.evidence import (
     OVERALL,
-    Choose,
     Evidence,
     Progress,
     assumptions,
-    best_choice,
     crosswise,
     crosswise_value,
     examine,
@@ -84,14 +81,11 @@ def replay(
     evidence = examine(log, seed=seed, progress=progress)
     told = [(whole, halves) for whole, halves in zip(evidence.estimates, evidence.halves, strict=True) if whole.usable.sum() > 1]
     overall, by_segment = [_today(evidence)], []
-    ways: list[tuple[str, float | None, Choose]] = [
-        ("always the best", None, best_choice),
-        ("always the cheapest", None, partial(floor_choice, alpha=1.0)),
-        *(("cheapest above the floor", alpha, partial(floor_choice, alpha=alpha)) for alpha in alphas),
-    ]
-    for name, alpha, choose in ways if told else ():
-        overall += [_chosen(evidence, told, choose, name, alpha, estimator) for estimator in ESTIMATORS]
-        by_segment += [_chosen(evidence, [each], choose, name, alpha, "dr") for each in told]
+    ways: list[tuple[str, float | None]] = [("always the best", None), ("always the cheapest", None)]
+    ways += [("cheapest above the floor", alpha) for alpha in alphas]
+    for name, alpha in ways if told else ():
+        overall += [_chosen(evidence, told, name, alpha, estimator) for estimator in ESTIMATORS]
+        by_segment += [_chosen(evidence, [each], name, alpha, "dr") for each in told]
     for each_policy in chosen:
         report = None if progress is None else (lambda rows, label=each_policy.label: progress(f"replaying {label}", rows))
         played = replay_policy(
@@ -142,20 +136,22 @@ def _today(evidence: Evidence) -> dict[str, Any]:
 Told = tuple[SegmentEstimates, tuple[SegmentEstimates, SegmentEstimates]]
 
 
-def _chosen(evidence: Evidence, told: list[Told], choose: Choose, name: str, alpha: float | None, estimator: str) -> dict[str, Any]:
+def _chosen(evidence: Evidence, told: list[Told], name: str, alpha: float | None, estimator: str) -> dict[str, Any]:
     """One arm per segment, chosen and valued crosswise; the arm named is that of the whole log."""
     n = evidence.weights.shape[1]
-    parts = [part for _, halves in told for part in crosswise(halves, choose)]
+    level = alpha if alpha is not None else 0.0 if name == "always the best" else 1.0
+    parts = [part for _, halves in told for part in crosswise(halves, level)]
     reward, cost = crosswise_value(parts, estimator)
     was_reward, was_cost = logged_value([whole for whole, _ in told], evidence.weights)
-    rows = sum(each.sums.rows for each, _ in parts)
+    rows = sum(each.sums.rows for each, _, _ in parts)
     one = told[0][0] if len(told) == 1 else None
     return _row(
-        name, alpha, estimator, OVERALL if one is None else one.sums.name, "" if one is None else one.sums.arms[choose(one)],
-        rows=sum(each.sums.totals[arm, 0] for each, arm in parts),
-        effective=1.0 / sum((each.sums.rows / rows) ** 2 / max(each.effective[arm], 1e-300) for each, arm in parts),
+        name, alpha, estimator, OVERALL if one is None else one.sums.name,
+        "" if one is None else one.sums.arms[floor_choice(one, level)],
+        rows=sum(each.sums.totals[arm, 0] for each, arm, _ in parts),
+        effective=1.0 / sum((each.sums.rows / rows) ** 2 / max(each.effective[arm], 1e-300) for each, arm, _ in parts),
         traffic=rows / evidence.aggregates.rows, reward=_in_unit(spread(reward, n)), cost=spread(cost, n),
-        sure=_sure(evidence, told, choose), change=spread(reward - was_reward, n),
+        sure=_sure(evidence, told, level), change=spread(reward - was_reward, n),
         saving=spread(1.0 - cost / np.maximum(was_cost, 1e-300), n), refused="",
     )  # fmt: skip
 
@@ -164,15 +160,15 @@ def _in_unit(values: Floats) -> Floats:
     return np.asarray(np.clip(values, 0.0, 1.0), dtype=np.float64)
 
 
-def _sure(evidence: Evidence, told: list[Told], choose: Choose) -> tuple[Floats, Floats]:
+def _sure(evidence: Evidence, told: list[Told], alpha: float) -> tuple[Floats, Floats]:
     """Distribution-free bounds of reward and cost of a way of choosing: each half has its own, and they are averaged."""
     rows = sum(whole.sums.rows for whole, _ in told)
-    crossed = [crosswise(halves, choose) for _, halves in told]
+    crossed = [crosswise(halves, alpha) for _, halves in told]
     found = []
     for metric, columns in ((0, REWARD), (1, COST)):
         bound = np.zeros(2)
         for half in (0, 1):
-            parts = [both[half] for both in crossed]
+            parts = [both[half][:2] for both in crossed]
             share = sum(each.sums.rows for each, _ in parts) / rows
             if share > 0:
                 bound += share * _sure_half(parts, metric, columns, weighted=evidence.aggregates.weighted)

@@ -8,11 +8,12 @@ and the other way round.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.compiled import builder
 from thrifty.policies.selection import cheapest_feasible, highest
 from thrifty.problem import checked_count
 from thrifty.replay.aggregates import Aggregates, C, R, aggregate
@@ -23,7 +24,6 @@ from thrifty.replay.reading import Log
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int], None]
-Choose = Callable[[SegmentEstimates], int]
 
 ESTIMATED = "propensities are not logged: arms are assumed to have been chosen at random within a segment and stretch of time"
 LOGGED = "propensities are taken from the log as they are"
@@ -84,20 +84,50 @@ def _halves(whole: SegmentEstimates, weights: Floats, *, weighted: bool) -> tupl
     return pair[0], pair[1]
 
 
-def crosswise(halves: tuple[SegmentEstimates, SegmentEstimates], choose: Choose) -> list[tuple[SegmentEstimates, int]]:
-    """Each half with the arm that was chosen in the other."""
-    one, other = halves
-    return [(one, choose(other)), (other, choose(one))]
+class Part(NamedTuple):
+    """One half of a segment, the arm that was chosen in the other half, and (1 + B,) the arms chosen in its replicates."""
+
+    estimates: SegmentEstimates
+    arm: int
+    arms: NDArray[np.int64]
 
 
-def crosswise_value(parts: Sequence[tuple[SegmentEstimates, int]], estimator: str = "dr") -> tuple[Floats, Floats]:
-    """(1 + B,) mean reward and mean cost over parts of segments, in each of which one arm takes every request."""
-    traffic = np.add.reduce([each.traffic for each, _ in parts])
-    reward, cost = (
-        np.add.reduce([each.traffic * each.replicates[estimator][metric][:, arm] for each, arm in parts]) / traffic
-        for metric in (0, 1)
-    )
-    return np.asarray(reward), np.asarray(cost)
+def crosswise(halves: tuple[SegmentEstimates, SegmentEstimates], alpha: float) -> list[Part]:
+    """Each half with the cheapest arm above the floor in the other; alpha = 0 is the best arm, 1 the cheapest."""
+    one, other = (_choices(half, alpha) for half in halves)
+    return [Part(halves[0], int(other[0]), other), Part(halves[1], int(one[0]), one)]
+
+
+def _choices(estimates: SegmentEstimates, alpha: float) -> NDArray[np.int64]:
+    """(1 + B,) what would be chosen by the estimate and by every replicate."""
+    told = np.flatnonzero(estimates.usable)
+    rewards, costs = (np.ascontiguousarray(replicates[:, told]) for replicates in estimates.replicates["dr"])
+    return np.asarray(told[_choose_each(rewards, costs, alpha)], dtype=np.int64)
+
+
+@builder
+def _choose_each(rewards: Any, costs: Any, alpha: float) -> Any:
+    chosen = np.zeros(rewards.shape[0], np.int64)
+    for row in range(rewards.shape[0]):
+        chosen[row] = cheapest_feasible(rewards[row], costs[row], (1.0 - alpha) * rewards[row].max())
+    return chosen
+
+
+def crosswise_value(parts: Sequence[Part], estimator: str = "dr") -> tuple[Floats, Floats]:
+    """(1 + B,) mean reward and mean cost over parts of segments, in each of which one arm takes every request.
+
+    A replicate is the estimate and an error: that of the arm which the replicate itself would choose. The halves choose the same
+    arm mostly when both overrate it, so that their errors go together, and replicates with a fixed arm would not show it.
+    """
+    traffic = np.add.reduce([part.estimates.traffic for part in parts])
+    results = []
+    for metric in (0, 1):
+        total = np.zeros_like(traffic)
+        for each, arm, arms in parts:
+            values = each.replicates[estimator][metric]
+            total += each.traffic * (values[0, arm] + values[np.arange(arms.size), arms] - values[0, arms])
+        results.append(np.asarray(total / traffic))
+    return results[0], results[1]
 
 
 def logged_value(estimates: Sequence[SegmentEstimates], weights: Floats) -> tuple[Floats, Floats]:

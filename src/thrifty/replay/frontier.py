@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,16 +94,16 @@ Told = tuple[SegmentEstimates, tuple[SegmentEstimates, SegmentEstimates]]
 
 def _point(evidence: Evidence, pairs: list[Told], alpha: float, *, name: str | None = None) -> dict[str, Any]:
     """One segment, or several together by their traffic under a `name`, at one alpha; what is chosen is valued crosswise."""
-    parts = [part for _, halves in pairs for part in crosswise(halves, partial(floor_choice, alpha=alpha))]
+    parts = [part for _, halves in pairs for part in crosswise(halves, alpha)]
     reward, cost = crosswise_value(parts)
-    best_reward, best_cost = crosswise_value([part for _, halves in pairs for part in crosswise(halves, best_choice)])
+    best_reward, best_cost = crosswise_value([part for _, halves in pairs for part in crosswise(halves, 0.0)])
     held = [float(floor_is_held(each, floor_choice(each, alpha), alpha)[1:].mean()) for each, _ in pairs]
     first = pairs[0][0]
     row: dict[str, Any] = {
         "segment": name or first.sums.name,
         "alpha": alpha,
         "arm": "" if name else first.sums.arms[floor_choice(first, alpha)],
-        "rows": round(sum(each.sums.totals[arm, 0] for each, arm in parts)),
+        "rows": round(sum(each.sums.totals[arm, 0] for each, arm, _ in parts)),
     }
     given_up = 1.0 - reward / np.maximum(best_reward, 1e-300)
     saving = 1.0 - cost / np.maximum(best_cost, 1e-300)
