@@ -399,3 +399,27 @@ def test_a_copied_tree_has_the_same_arrays() -> None:
     copier(source)(source, target)
     assert (target[0] == source[0]).all()
     assert (target[1][0] == source[1][0]).all()
+
+
+@pytest.mark.parametrize("path", ["/", "DE/", "/DE", "DE//vodafone", "DE/ /x"])
+def test_a_segment_path_with_an_empty_part_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="segment must be a path of parts that are not empty"):
+        make().decide(path)
+
+
+def test_an_outcome_for_a_retired_arm_counts_for_that_arm_and_changes_no_other() -> None:
+    router = make()
+    decision = router.decide()
+    router.change("retire", decision.arm)
+    before = {name: sums for name, sums in router.statistics().items() if name != decision.arm}
+    assert router.record(decision.id, reward=1) == "recorded"
+    assert router.statistics()[decision.arm][1] == 1
+    assert {name: sums for name, sums in router.statistics().items() if name != decision.arm} == before
+    assert router.decide().arm != decision.arm
+
+
+def test_an_outcome_dated_before_its_decision_is_taken_as_it_is() -> None:
+    router = make()
+    decision = router.decide()
+    assert router.record(decision.id, reward=1, occurred_at=1.0) == "recorded"
+    assert router.record(decision.id, reward=0, occurred_at=2.0) == "corrected"

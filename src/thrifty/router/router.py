@@ -20,7 +20,7 @@ from thrifty.router.outcome import checked_outcome, default_row, outcome_row
 from thrifty.router.restore import find, restore
 from thrifty.router.roster import Roster
 from thrifty.router.sent import Sent
-from thrifty.router.settings import Settings, checked_arms, checked_name, checked_text
+from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
 from thrifty.router.snapshot import dump
 from thrifty.router.state import State
 from thrifty.router.view import Key, View
@@ -177,7 +177,7 @@ class Router:
             key = None if eligible is None else roster.key_of(eligible)
             plain = key is None and context is None and settings.mode == "live"
             detail = None if plain else self._detail(key, context)  # before the rule chooses, so that nothing can go wrong after it
-            levels = state.tree.known(segment) or state.tree.levels(checked_text("segment", segment))
+            levels = state.tree.known(segment) or state.tree.levels(checked_segment(segment))
             if len(ledger) >= settings.remember:
                 while (oldest := ledger.trim(settings.remember)) is not None:
                     self._speak_for(oldest)
@@ -278,7 +278,8 @@ class Router:
         status : instead of a reward: "success", "failure", or "void" for an outcome that says nothing about the arm
         cost : what it cost, if not the price
         arm : the arm that was used, if not the decided one
-        occurred_at : seconds since 1970; an outcome older than the one known is stale and changes nothing
+        occurred_at : seconds since 1970; an outcome older than the one known is stale and changes nothing. It orders the outcomes of
+            one decision and nothing else: clocks differ, so a time before that of the decision is taken as it is
 
         Returns
         -------

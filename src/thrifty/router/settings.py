@@ -89,6 +89,19 @@ def checked_text(what: str, text: object, *, longest: int = 200) -> str:
     return text
 
 
+def checked_segment(path: object) -> str:
+    """`path`, or a ValueError when it is not one: "DE/vodafone", parts that are not empty.
+
+    >>> checked_segment("DE//vodafone")
+    Traceback (most recent call last):
+    ValueError: segment must be a path of parts that are not empty, such as DE/vodafone, got 'DE//vodafone'
+    """
+    text = checked_text("segment", path)
+    if not all(part.strip() for part in text.split("/")):
+        raise ValueError(f"segment must be a path of parts that are not empty, such as DE/vodafone, got {text!r:.80}")
+    return text
+
+
 def checked_arms(arms: object) -> dict[str, float | None]:
     """Prices by name, or a ValueError: at least one arm, each with a price that is finite and not negative, or None for unknown."""
     if not isinstance(arms, Mapping) or not arms:

@@ -47,9 +47,10 @@ def draw(ledger: Ledger) -> "Figure":
         axes.axhspan((1.0 - alpha) * usual.quality, usual.quality, color="#e8f1f8", zorder=0)
         axes.axhline((1.0 - alpha) * usual.quality, color="#7a9db8", linewidth=0.8, linestyle="--", zorder=1)
         for number, line in enumerate(lines):
+            mark = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
             axes.errorbar(
                 1000 * line.money, line.quality, xerr=2000 * line.money_se, yerr=2 * line.quality_se,
-                color=COLOURS[number % len(COLOURS)], marker=MARKERS[number % len(MARKERS)], markersize=6, linestyle="none",
+                color=COLOURS[number % len(COLOURS)], marker=mark, markersize=6, linestyle="none",
                 label=line.policy, zorder=3,
             )  # fmt: skip
         axes.set_xlabel("dollars per 1,000 decisions")
