@@ -11,7 +11,7 @@ one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the genera
 The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first.
 So before
 the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration. Where
-nobody knows T, outlook t + outset stands in for it after t decisions.
+nobody knows T, t + outset stands in for it after t decisions.
 
 Where costs are unknown, they are drawn from posteriors as well, and v_a counts what a pull tells through its cost too.
 
@@ -234,7 +234,7 @@ def _spread(memory, sums, arm):
 @kernel
 def worth_knowing_now(terms, regret, information):
     """The arm with the least regret when information is worth foresight (T/K)^(2/3)."""
-    ahead = terms.parameters.outlook * terms.horizon + terms.parameters.outset
+    ahead = terms.horizon + terms.parameters.outset
     worth = terms.parameters.foresight * (ahead / regret.size) ** (2.0 / 3.0)
     chosen = 0
     for arm in range(1, regret.size):
@@ -290,10 +290,12 @@ def _dominated(regret, information, arm):
     return beaten
 
 
-def settle_outlook(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
+def settle_outset(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
     """Fill in how far to look ahead: to a known horizon and no further, else well beyond the decisions so far."""
-    usual = {"outlook": 2.0, "outset": 3000.0} if terms.horizon is None else {"outlook": 1.0, "outset": 0.0}
-    return {**numbers, **{name: value for name, value in usual.items() if numbers[name] is None}}
+    outset = numbers["outset"]
+    if outset is None:
+        outset = 3000.0 if terms.horizon is None else 0.0
+    return {**numbers, "outset": outset}
 
 
 POLICY = Policy(
@@ -311,10 +313,9 @@ POLICY = Policy(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
         ),
         "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
-        "outlook": Number(None, "how many times the decisions so far to plan for; 1 where the horizon is known, else 2", low=0.0),
         "outset": Number(None, "how many decisions more to plan for; 0 where the horizon is known, else 3,000", low=0.0),
         "pending": PENDING,
         "cost_scale": COST_SCALE,
     },
-    settle=settle_outlook,
+    settle=settle_outset,
 )

@@ -278,8 +278,8 @@ class Router:
         status : instead of a reward: "success", "failure", or "void" for an outcome that says nothing about the arm
         cost : what it cost, if not the price
         arm : the arm that was used, if not the decided one
-        occurred_at : seconds since 1970; an outcome older than the one known is stale and changes nothing. It orders the outcomes of
-            one decision and nothing else: clocks differ, so a time before that of the decision is taken as it is
+        occurred_at : seconds since 1970; an outcome older than the one known is stale and changes nothing. It orders the outcomes
+            of one decision and nothing else: clocks differ, so a time before that of the decision is taken as it is
 
         Returns
         -------

@@ -21,7 +21,7 @@ class DecisionRequest(Struct, forbid_unknown_fields=True):
     """A request for one decision. `context` (10,000 characters at most) is kept in the log; no rule uses it."""
 
     router: Name
-    segment: Annotated[str, Meta(max_length=200, pattern="^([^/]*[^/ ][^/]*(/[^/]*[^/ ][^/]*)*)?$")] = ""
+    segment: Annotated[str, Meta(max_length=200)] = ""
     request_id: Text | None = None
     eligible: Annotated[list[EligibleArm], Meta(min_length=1, max_length=1000)] | None = None
     context: dict[str, Any] | None = None
