@@ -6,13 +6,13 @@ import pytest
 from thrifty import Instance
 from thrifty.borrowing import Kin, borrow, count_kin, unlikeness
 from thrifty.simulation.segments import simulate_segments
-from thrifty.statistics import no_statistics
+from thrifty.statistics import ArmStatistics
 
 
 def unlikeness_of(means: np.ndarray, outcomes: int, seed: int) -> float:
     """rho as estimated from `outcomes` per segment and arm; `means` is (segments, arms)."""
     rng = np.random.default_rng(seed)
-    parent, kin = no_statistics(means.shape[1]), np.zeros(means.shape[1], Kin)
+    parent, kin = np.zeros(means.shape[1], ArmStatistics), np.zeros(means.shape[1], Kin)
     for segment in means:
         for arm, mean in enumerate(segment):
             won = float(rng.binomial(outcomes, mean))
@@ -38,7 +38,7 @@ def test_counting_out_undoes_counting_in() -> None:
 
 
 def test_a_segment_sees_its_own_sums_and_the_others_as_far_as_they_are_alike() -> None:
-    own, parent, eyes = no_statistics(2), no_statistics(2), no_statistics(2)
+    own, parent, eyes = (np.zeros(2, ArmStatistics) for _ in range(3))
     own[0].seen, own[0].reward_sum, own[0].sent, own[0].pending = 10.0, 4.0, 12, 2
     parent[0].seen, parent[0].reward_sum = 110.0, 84.0
     borrow(own, parent, 0.01, eyes)

@@ -14,8 +14,8 @@ from thrifty.compiled import cache_folder, source_digest
 SCRIPT = """
 import thrifty, thrifty.simulation.runner as runner
 result = thrifty.simulate(thrifty.Instance([0.5, 0.46], [1.0, 0.0], 0.1), "cs-ucb", horizon=2000, runs=1, seed=1)["cs-ucb"]
-task = runner._Task(thrifty.policy("cs-ucb"), thrifty.Terms(2, result.pulls[0, -1] * 0.0, 0.1, 2000),
-                    thrifty.World([0.5, 0.46], [1.0, 0.0], 0.1), result.pulls[0, -1], runs=1, seed=1, trace=False)
+course = runner._Course(thrifty.World([0.5, 0.46], [1.0, 0.0], 0.1), 2000, 2000, result.pulls[0, -1], None, 1)
+task = runner._Task(thrifty.policy("cs-ucb"), course, runs=1, trace=False)
 print(result.pulls[0, -1].tolist(), sum(task.kernel.stats.cache_hits.values()), sum(task.kernel.stats.cache_misses.values()))
 """
 

@@ -60,8 +60,8 @@ def test_policies_that_learn_costs_run_without_knowing_them(label: str) -> None:
 
 
 def test_a_policy_that_needs_costs_says_so() -> None:
-    with pytest.raises(ValueError, match="cheapest needs to know the costs"):
-        simulate(World([0.5], [Beta(1, 1)], 0.1), "cheapest", horizon=10)
+    with pytest.raises(ValueError, match="pe-cs needs to know the costs"):
+        simulate(World([0.5], [Beta(1, 1)], 0.1), "pe-cs", horizon=10)
 
 
 def test_unknown_costs_are_learnt() -> None:

@@ -69,7 +69,7 @@ def test_plain_python_chooses_the_same_arms() -> None:
         "print([run.trace.tolist() for run in thrifty.simulate(MIXED, labels, horizon=250, runs=2, seed=3, trace=True)])\n"
         "costs = [thrifty.Beta(1, 2), thrifty.scaled(thrifty.Bernoulli(0.3), 2.0)] * 2 + [thrifty.Beta(2, 2)]\n"
         "hidden = thrifty.World(MIXED.rewards, costs, 0.1)\n"
-        "learners = [label for label in labels if thrifty.policy(label).rule_for_unknown_costs]\n"
+        "learners = ['cs-ids', 'cs-etc', 'cs-ts', 'cheapest']\n"
         "print([run.trace.tolist() for run in thrifty.simulate(hidden, learners, horizon=250, runs=2, seed=3, trace=True)])\n"
     )
     outputs = {

@@ -103,7 +103,7 @@ def drifting(
 
     >>> world = drifting(lambda x: [0.5, 0.3 + 0.4 * x], [1, 0], 0.1, rounds=1000, steps=4)
     >>> [each.instance.optimal_arm for _, each in world.pieces]
-    [0, 0, 1, 1]
+    [0, 1, 1, 1]
     """
     steps = min(checked_count("steps", steps), checked_count("rounds", rounds))
     edges = [rounds * step // steps for step in range(steps)]

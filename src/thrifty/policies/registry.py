@@ -39,7 +39,7 @@ def list_policies() -> dict[str, Policy]:
     """Every policy by its name.
 
     >>> sorted(list_policies())[:3]
-    ['cheapest', 'cs-direct', 'cs-etc']
+    ['best-known', 'cheapest', 'cs-direct']
     """
     return dict(_KNOWN)
 
