@@ -113,9 +113,10 @@ def drift(share: float) -> list[str]:
         shown = [f"{np.median(values):.0f}, {np.quantile(values, 0.95):.0f}" for values in (left, back)]
         lines.append(f"| {means} | {shown[0]} | {shown[1]} |")
     some = short_entries()
-    for way, runs in (("restart", runs), ("discount=0.999", max(4, runs // 5)), ("window=2000", max(4, runs // 5))):
-        pairs = [(e.name, totals(e, DEFAULT, runs, told=False), totals(e, f"{DEFAULT}+{way}", runs, told=False)) for e in some]
-        table = compared(pairs, f"The price of `+{way}` where nothing changes, {runs} runs (target: 1.15)", ("without", "with"))
+    few = max(4, runs // 5)
+    for way, count in (("restart", runs), ("discount=0.999", few), ("window=2000", few)):
+        pairs = [(e.name, totals(e, DEFAULT, count, told=False), totals(e, f"{DEFAULT}+{way}", count, told=False)) for e in some]
+        table = compared(pairs, f"The price of `+{way}` where nothing changes, {count} runs (target: 1.15)", ("without", "with"))
         lines += ["", *(table if way == "restart" else [table[0], "", table[-2]])]
     return [*lines, ""]
 
