@@ -41,8 +41,9 @@ def test_a_segment_sees_its_own_sums_and_the_others_as_far_as_they_are_alike() -
     own, parent, eyes = (np.zeros(2, ArmStatistics) for _ in range(3))
     own[0].seen, own[0].reward_sum, own[0].sent, own[0].pending = 10.0, 4.0, 12, 2
     parent[0].seen, parent[0].reward_sum = 110.0, 84.0
+    eyes[:] = own
     borrow(own, parent, 0.01, eyes)
-    taken = 99.0 * 100.0 / 199.0
+    taken = 50.0  # a hundred outcomes of others, of which no more than a hundred would count: half of either
     assert eyes[0].seen == pytest.approx(10.0 + taken)
     assert eyes[0].reward_sum == pytest.approx(4.0 + 0.8 * taken)
     assert (eyes[0].sent, eyes[0].pending) == (12 + int(taken), 2)
@@ -64,6 +65,29 @@ def test_similar_segments_learn_together_and_unrelated_ones_lose_little() -> Non
         ratios.append(leaning / alone)
     assert ratios[0] < 0.5
     assert ratios[1] < 1.4
+
+
+def test_operators_lean_on_their_country_more_than_on_the_others() -> None:
+    # Ratios of 0.3 for the tree and 0.9 for a list of the same segments with cs-ids; they lie many standard errors apart.
+    rng = np.random.default_rng(8)
+    tree = {}
+    for country in range(5):
+        means = rng.uniform(0.2, 0.95, 4)
+        for operator in range(10):
+            tree[f"{country}/{operator}"] = Instance(np.clip(means + rng.normal(0, 0.01, 4), 0, 1), [1.0, 0.5, 0.2, 0.0], 0.1)
+    listed, below = (
+        simulate_segments(each, "cs-ts", rounds=25_000, leaning=True, runs=6).total_regret.mean()
+        for each in (list(tree.values()), tree)
+    )
+    assert below < 0.7 * listed
+
+
+def test_a_path_is_a_leaf_with_parts_that_are_not_empty() -> None:
+    one = Instance([0.5, 0.4], [1, 0], 0.1)
+    with pytest.raises(ValueError, match="parts that are not empty, such as DE/vodafone, got 'DE//x'"):
+        simulate_segments({"DE//x": one}, "cs-ts", rounds=10, leaning=True)
+    with pytest.raises(ValueError, match="different leaves of the tree, got 'DE'"):
+        simulate_segments({"DE": one, "DE/x": one}, "cs-ts", rounds=10, leaning=True)
 
 
 def test_segments_that_do_not_share_their_arms_are_refused() -> None:

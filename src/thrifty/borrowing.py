@@ -1,9 +1,10 @@
 """Borrowing: what a young segment may take over from the others below the same parent, and how much of it.
 
 Rewards of an arm differ from segment to segment. If the means of an arm over segments have mean m and variance tau^2, then
-rho = tau^2 / (m (1 - m)) says how unlike the segments are, and to one of them the others are worth 1 / rho - 1 outcomes of mean m:
-that is the Beta prior with these two moments. rho is estimated from the sums themselves (analysis of variance, pooled over the
-arms), so similar segments lend each other hundreds of outcomes, and unrelated ones about two, which are soon outweighed.
+rho = tau^2 / (m (1 - m)) says how unlike the segments are, and the Beta prior with these two moments is worth 1 / rho - 1 outcomes
+of mean m. A rule begins with a uniform prior of its own, worth two, so that 1 / rho - 3 are borrowed: none where means are uniform.
+rho is estimated from the sums themselves (analysis of variance, pooled over the arms), so similar segments lend each other
+hundreds of outcomes, and unrelated ones next to none.
 
 A rule sees the segment's own sums plus what is borrowed; it does not know the difference.
 
@@ -28,6 +29,7 @@ Kin = record(
 
 _USUAL, _WEIGHT = 0.1, 20.0  # rho before anything is known, and how many outcomes that is worth
 _LEAST, _MOST = 0.002, 0.6
+_OWN, _LITTLE = 3.0, 0.01  # what a rule has already in its uniform prior, and the least that is borrowed
 
 
 @kernel
@@ -57,25 +59,33 @@ def unlikeness(parent, kin):
 
 
 @kernel
-def borrow(own, parent, rho, eyes):
-    """Write into `eyes` what a rule for this segment should see: its own sums, and the others' as far as they are alike.
+def distance(parent, kin):
+    """How far the segments below `parent` are apart: one over the outcomes that all the others together are worth to one of them.
+
+    Distances add up along a path: what a country is to an operator, and all countries to that country.
+    """
+    return 1.0 / max(1.0 / unlikeness(parent, kin) - _OWN, _LITTLE)
+
+
+@kernel
+def borrow(below, above, apart, eyes):
+    """Add to `eyes`, what a rule for a segment sees, the outcomes of the level `above` that are not in the level `below`.
 
     Parameters
     ----------
-    own : (K,) statistics of the segment
-    parent : (K,) statistics of all segments, this one included
-    rho : how unlike they are
-    eyes : (K,) statistics, written
+    below : (K,) statistics of the segment, or of the level above it that was borrowed from last
+    above : (K,) statistics of the next level, `below` included
+    apart : how far the segment is from the others there: the sum of `distance` up to that level
+    eyes : (K,) statistics, added to; they begin as those of the segment itself
 
     """
-    worth = 1.0 / rho - 1.0
-    for arm in range(own.size):
-        mine, all_of_us, seen_by_rule = own[arm], parent[arm], eyes[arm]
-        others = all_of_us.seen - mine.seen
-        taken = worth * others / (worth + others) if others > 0.0 else 0.0  # what is borrowed is itself uncertain
-        share = taken / others if others > 0.0 else 0.0
-        seen_by_rule.sent = mine.sent + int(taken)
-        seen_by_rule.pending = mine.pending
-        seen_by_rule.seen = mine.seen + taken
-        seen_by_rule.reward_sum = mine.reward_sum + share * (all_of_us.reward_sum - mine.reward_sum)
-        seen_by_rule.cost_sum = mine.cost_sum + share * (all_of_us.cost_sum - mine.cost_sum)
+    for arm in range(eyes.size):
+        others = above[arm].seen - below[arm].seen
+        if others > 0.0:
+            taken = others / (1.0 + apart * others)  # no more than 1 / apart: what is borrowed is itself uncertain
+            share = taken / others
+            seen_by_rule = eyes[arm]
+            seen_by_rule.sent += int(taken)
+            seen_by_rule.seen += taken
+            seen_by_rule.reward_sum += share * (above[arm].reward_sum - below[arm].reward_sum)
+            seen_by_rule.cost_sum += share * (above[arm].cost_sum - below[arm].cost_sum)

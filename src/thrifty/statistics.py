@@ -49,6 +49,13 @@ def fold(stats, arm, seen, reward, cost, costs):
 
 
 @kernel
+def copy_sums(source, target):
+    """Write the statistics of one arm over those of another."""
+    target.sent, target.pending, target.seen = source.sent, source.pending, source.seen
+    target.reward_sum, target.cost_sum = source.reward_sum, source.cost_sum
+
+
+@kernel
 def mean_reward(stats, arm):
     """The average reward seen from `arm`, which has at least one outcome."""
     return stats[arm].reward_sum / stats[arm].seen

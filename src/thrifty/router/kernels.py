@@ -8,7 +8,7 @@ import numpy as np
 from thrifty.compiled import builder, driver, index, kernel
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
 from thrifty.policies.selection import cheapest_feasible, highest
-from thrifty.statistics import Outcome, mean_cost, mean_reward
+from thrifty.statistics import Outcome, copy_sums, mean_cost, mean_reward
 from thrifty.streams import start_stream, uniform
 
 
@@ -38,13 +38,6 @@ STREAMS = 4
 
 ARM, PROPENSITY, GREEDY, BEST, FLOOR, FACTS = 0, 1, 2, 3, 4, 5
 """Where a decision's facts lie in the array that `choose_arm` fills; then come a mean, an outcome count and a cost per arm."""
-
-
-@kernel
-def copy_sums(source, target):
-    """Write the statistics of one arm over those of another."""
-    target.sent, target.pending, target.seen = source.sent, source.pending, source.seen
-    target.reward_sum, target.cost_sum = source.reward_sum, source.cost_sum
 
 
 @driver
