@@ -409,3 +409,27 @@ def play_late(
         known += due.pop(t, [])
         known = known[-int(window) :] if window < math.inf else known
     return arms
+
+
+def cusum(rewards: Sequence[float]) -> list[list[float]]:
+    """Evidence, outcomes and rewards of the three tests of `restart` after every outcome of one arm that raises no alarm."""
+    tests = [[0.0, 0.0, 0.0] for _ in range(3)]
+    slopes = [(0.0, 0.0)] * 3  # what a reward of 1 adds, and what a reward of 0 does
+    next_look = 20.0
+    kept = []
+    for seen, reward in enumerate(rewards, start=1):
+        for number, (if_won, if_lost) in enumerate(slopes):
+            evidence = tests[number][0] + reward * if_won + (1.0 - reward) * if_lost
+            if evidence > 0.0:
+                tests[number] = [evidence, tests[number][1] + 1.0, tests[number][2] + reward]
+            else:
+                tests[number] = [0.0, 0.0, 0.0]
+        if seen >= next_look:
+            next_look = 1.25 * seen
+            mean = (sum(rewards[:seen]) + 0.5) / (seen + 1.0)
+            width = 2.0 * math.sqrt(mean * (1.0 - mean) / seen)
+            low, high = max(mean - width, 0.25 * mean), min(mean + width, 1.0 - 0.25 * (1.0 - mean))
+            aims = [(low, 0.5 * low), (low, 0.02 * low), (high, 1.0 - 0.5 * (1.0 - high))]
+            slopes = [(math.log(now / was), math.log((1.0 - now) / (1.0 - was))) for was, now in aims]
+        kept.append([value for test in tests for value in test])
+    return kept

@@ -23,6 +23,11 @@ def _normals(stream: streams.Stream, n: int) -> Floats:
 
 
 @builder
+def _exponentials(stream: streams.Stream, n: int) -> Floats:
+    return np.array([streams.exponential(stream) for _ in range(n)])
+
+
+@builder
 def _betas(stream: streams.Stream, a: float, b: float, n: int) -> Floats:
     return np.array([streams.beta(stream, a, b) for _ in range(n)])
 
@@ -77,6 +82,19 @@ def test_normals_are_normal_and_have_tails() -> None:
     assert abs(beyond - expected) < 5 * math.sqrt(expected)
 
 
+def test_exponentials_are_exponential_and_have_tails() -> None:
+    values = np.sort(_exponentials(one_stream(10), N))
+    assert values[0] >= 0.0
+    assert kolmogorov_smirnov(-np.expm1(-values)) < LIMIT
+    # 5 standard errors: 6e-7.
+    assert abs(values.mean() - 1.0) < 5 / math.sqrt(N)
+    # Beyond the ziggurat's last edge lies 4.5e-4 of the mass, which has the same law again; 5 standard deviations each.
+    beyond = values[values > 7.69711747013105] - 7.69711747013105
+    expected = N * math.exp(-7.69711747013105)
+    assert abs(beyond.size - expected) < 5 * math.sqrt(expected)
+    assert abs(beyond.mean() - 1.0) < 5 / math.sqrt(beyond.size)
+
+
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (2.0, 5.0), (0.5, 0.5), (30.0, 2.0), (0.05, 3.0), (400.0, 600.0)])
 def test_betas_have_the_moments_of_the_beta_law(a: float, b: float) -> None:
     values = _betas(one_stream(3), a, b, N)
@@ -128,6 +146,7 @@ def test_plain_python_draws_the_same_variates() -> None:
         "    s = streams.make_streams(9, np.array([[0]]))[0]\n"
         "    print([float(streams.normal(s)).hex() for _ in range(2000)])\n"
         "    print([float(streams.beta(s, 0.3, 2.0)).hex() for _ in range(500)])\n"
+        "    print([float(streams.exponential(s)).hex() for _ in range(2000)])\n"
     )
     outputs = {
         subprocess.run(

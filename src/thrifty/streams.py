@@ -155,6 +155,46 @@ def normal(stream):
             return x
 
 
+_LAYERS = 256
+_EXPONENTIAL_TAIL = 7.69711747013105
+_EXPONENTIAL_AREA = 3.949659822581557e-3
+
+
+def _exponential_ziggurat() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    edge = np.zeros(_LAYERS + 1)
+    edge[0], edge[1] = _EXPONENTIAL_AREA * math.exp(_EXPONENTIAL_TAIL), _EXPONENTIAL_TAIL
+    for layer in range(2, _LAYERS):
+        edge[layer] = -math.log(_EXPONENTIAL_AREA / edge[layer - 1] + math.exp(-edge[layer - 1]))
+    return edge, edge[1:] / edge[:-1]
+
+
+_EXPONENTIAL_EDGE, _EXPONENTIAL_RATIO = _exponential_ziggurat()
+
+
+@rare
+def _is_below_exponential(stream, layer, x):
+    stay_apart()
+    low, high = math.exp(-_EXPONENTIAL_EDGE[layer]), math.exp(-_EXPONENTIAL_EDGE[layer + 1])
+    return low + uniform(stream) * (high - low) < math.exp(-x)
+
+
+@kernel
+def exponential(stream):
+    """An exponential variate of mean 1, by the ziggurat of `normal` for another density; what lies beyond the tail begins anew."""
+    beyond = 0.0
+    while True:
+        word = next_word(stream)
+        layer = np.int64(word & np.uint64(_LAYERS - 1))
+        u = np.int64(word >> _U11) * _TO_UNIT
+        x = u * _EXPONENTIAL_EDGE[layer]
+        if u < _EXPONENTIAL_RATIO[layer]:
+            return beyond + x
+        if layer == 0:
+            beyond += _EXPONENTIAL_TAIL  # the law has no memory
+        elif _is_below_exponential(stream, layer, x):
+            return beyond + x
+
+
 @kernel
 def gamma(stream, shape):
     """A Gamma(shape, 1) variate, shape > 0 [Marsaglia2000]; shapes below one are lifted by u^(1/shape)."""

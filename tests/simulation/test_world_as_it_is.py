@@ -12,7 +12,7 @@ import pytest
 from tests import oracles
 from thrifty import Instance, World, list_policies, simulate
 from thrifty.environments import Changing, Exponential, Feedback, Fixed, HeavyTailed, abrupt, outage, repriced
-from thrifty.streams import Stream, uniform
+from thrifty.streams import Stream, exponential, uniform
 
 FIGURE_1 = Instance([0.5, 0.46], [1.0, 0.0], 0.1)
 FOUR = Instance([0.8, 0.75, 0.4, 0.6], [1.0, 0.5, 0.0, 0.2], 0.1)
@@ -62,9 +62,9 @@ def test_exploration_without_a_horizon_keeps_pace_with_two_thirds_of_the_exponen
         (Feedback(Fixed(30)), lambda t, _: t + 30, math.inf),
         (Feedback(Fixed(200)), lambda t, _: t + 200, math.inf),  # more than one turn of the calendar
         (Feedback(Fixed(0), batch=25), lambda t, _: (t // 25 + 1) * 25 - 1, math.inf),
-        (Feedback(Exponential(15)), lambda t, s: t + math.floor(-15.0 * math.log(1.0 - uniform(s))), math.inf),
-        (Feedback(Exponential(15), deadline=20), lambda t, s: t + math.floor(-15.0 * math.log(1.0 - uniform(s))), 20),
-        (Feedback(HeavyTailed(10, tail=2.0)), lambda t, s: t + math.floor(10.0 * ((1.0 - uniform(s)) ** -0.5 - 1.0)), math.inf),
+        (Feedback(Exponential(15)), lambda t, s: t + math.floor(15.0 * exponential(s)), math.inf),
+        (Feedback(Exponential(15), deadline=20), lambda t, s: t + math.floor(15.0 * exponential(s)), 20),
+        (Feedback(HeavyTailed(10, tail=2.0)), lambda t, s: t + math.floor(10.0 * (math.exp(0.5 * exponential(s)) - 1.0)), math.inf),
         (Feedback(Fixed(5), lost=0.3, deadline=40), lambda t, s: math.inf if uniform(s) < 0.3 else t + 5, 40),
         (Feedback(Fixed(5), lost=0.3), lambda t, s: math.inf if uniform(s) < 0.3 else t + 5, math.inf),
     ],

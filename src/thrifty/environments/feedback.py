@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from thrifty.compiled import kernel
 from thrifty.problem import checked_count
-from thrifty.streams import uniform
+from thrifty.streams import exponential, uniform
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,9 @@ class HeavyTailed(Delay):
         return 4 * self.mean
 
 
+NEVER = 1 << 61
+"""The round of what does not happen: twice this is still a whole number to the kernel."""
+
 DELAYS = {delay.name: delay for delay in (Fixed, Exponential, HeavyTailed)}
 
 
@@ -113,7 +116,7 @@ class FeedbackNumbers(NamedTuple):
     b: float
     batch: int
     lost: float
-    deadline: float
+    deadline: int
     default: float
 
 
@@ -164,7 +167,7 @@ class Feedback:
     @property
     def numbers(self) -> FeedbackNumbers:
         """What the kernel reads."""
-        deadline = math.inf if self.deadline is None else float(self.deadline)
+        deadline = NEVER if self.deadline is None else self.deadline
         return FeedbackNumbers(self.delay.kind, *self.delay.shape, self.batch, self.lost, deadline, self.default)
 
     @property
@@ -180,20 +183,24 @@ class Feedback:
 
 
 _FIXED, _EXPONENTIAL = Fixed.kind, Exponential.kind
+_LONG = 2.0**60  # a delay that no run outlives
 
 
 @kernel
 def draw_arrival(numbers, t, stream):
-    """The round after whose decision the outcome of round `t` comes back; infinite when it never does."""
+    """The round after whose decision the outcome of round `t` comes back; NEVER when it does not.
+
+    A heavy-tailed delay is made of an exponential one: if E has mean 1, exp(E / tail) is Pareto.
+    """
     if numbers.lost > 0.0 and uniform(stream) < numbers.lost:
-        return math.inf
+        return NEVER
     if numbers.kind == _FIXED:
         delay = numbers.a
     elif numbers.kind == _EXPONENTIAL:
-        delay = -numbers.a * math.log(1.0 - uniform(stream))
+        delay = numbers.a * exponential(stream)
     else:
-        delay = numbers.b * ((1.0 - uniform(stream)) ** (-1.0 / numbers.a) - 1.0)
-    arrival = t + math.floor(delay)
+        delay = numbers.b * (math.exp(exponential(stream) / numbers.a) - 1.0)
+    arrival = t + int(delay if delay < _LONG else _LONG)
     if numbers.batch > 1:
         arrival = (arrival // numbers.batch + 1) * numbers.batch - 1
     return arrival

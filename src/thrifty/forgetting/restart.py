@@ -94,16 +94,12 @@ def take_in_watching(stats, watch, arm, seen, reward, cost, costs):
     for number in range(_TESTS):
         test = watch.tests[_TESTS * arm + number]
         evidence = test.evidence + test.if_lost + reward * (test.if_won - test.if_lost)
-        if evidence > 0.0:
-            test.seen += 1.0
-            test.reward_sum += reward
-            test.evidence = evidence
-            if evidence > watched.level:
-                alarm = number
-        else:
-            test.evidence = 0.0
-            test.seen = 0.0
-            test.reward_sum = 0.0
+        some = 1.0 * (evidence > 0.0)  # products, not branches: nobody can predict it
+        test.seen = some * (test.seen + 1.0)
+        test.reward_sum = some * (test.reward_sum + reward)
+        test.evidence = some * evidence
+        if test.evidence > watched.level:
+            alarm = number
     if alarm >= 0 and watched.level > 0.0:
         _begin_again(stats, watch, arm, alarm)
         return RESTART

@@ -38,17 +38,20 @@ def begin_ring(n_arms, numbers):
 
 @kernel
 def take_in_last(stats, ring, arm, seen, reward, cost, costs):
-    fold(stats, arm, seen, reward, cost, costs)
     place = index(ring.next[0])
     slot = ring.kept[place]
+    ring.next[0] = place + 1 if place + 1 < ring.kept.size else 0
     other = NOTHING_ELSE
-    if ring.next[1] == ring.kept.size:
-        other = slot.arm
+    if ring.next[1] < ring.kept.size:
+        ring.next[1] += 1
+        fold(stats, arm, seen, reward, cost, costs)
+    elif slot.arm == arm:  # one sum, not two that wait for each other; and the rule hears of this arm anyway
+        fold(stats, arm, seen - slot.seen, reward - slot.reward, cost - slot.cost, costs)
+    else:
+        fold(stats, arm, seen, reward, cost, costs)
+        other = index(slot.arm)
         fold(stats, other, -slot.seen, -slot.reward, -slot.cost, costs)
         if stats[other].seen <= 0.0:
             stats[other].reward_sum = 0.0  # rounding leaves nothing behind
-    else:
-        ring.next[1] += 1
     slot.arm, slot.seen, slot.reward, slot.cost = arm, seen, reward, cost
-    ring.next[0] = place + 1 if place + 1 < ring.kept.size else 0
     return other

@@ -22,7 +22,7 @@ class Ladder(NamedTuple):
     rung_of: NDArray[np.int64]  # arm -> rung
     tie_end: NDArray[np.int64]  # rung -> one past the last rung of the same cost
     scores: Maximum
-    last: NDArray[np.void]  # one record: the rung of the last answer, -1 when it has to be found anew; the best below it
+    last: NDArray[np.void]  # one record: the rung of the last answer, -1 when it has to be found anew; no score below it is higher
 
 
 @builder
@@ -44,8 +44,9 @@ def build_ladder(costs, by_cost, score):
 def place(ladder, arm, score):
     """Give `arm` a new score."""
     rung = index(ladder.rung_of[arm])
-    if rung < ladder.last[0].rung:
-        ladder.last[0].rung = -1
+    last = ladder.last[0]
+    if rung < last.rung and score > last.highest_cheaper:
+        last.highest_cheaper = score  # a bound: none of the cheaper ones has more
     change(ladder.scores, rung, score)
 
 

@@ -70,13 +70,19 @@ def largest_between(tree, start, stop):
     return largest
 
 
-_Apart = record([("which", np.int64), ("value", np.float64)])
+_Apart = record(
+    [
+        ("which", np.int64),  # the number that stands apart, or -1
+        ("value", np.float64),  # its value, or -inf
+        ("latest", np.int64),  # the last number that changed in the tree: when it changes again, it is to stand apart
+    ]
+)
 
 
 class Maximum(NamedTuple):
-    """K numbers and the largest of them. The one that changed last may stand apart, so that changing it again takes O(1)."""
+    """K numbers and the largest of them. One that changes again and again stands apart, so that changing it takes O(1)."""
 
-    apart: NDArray[np.void]  # one record: which number, or -1; its value, or -inf
+    apart: NDArray[np.void]  # one record
     tree: NDArray[np.float64]  # of maxima over all the others; the leaf of the one apart is -inf
 
 
@@ -84,7 +90,7 @@ class Maximum(NamedTuple):
 def build_maximum(n, value):
     """`n` numbers that are all `value`."""
     apart = np.zeros(1, _Apart)
-    apart[0].which = -1
+    apart[0].which = apart[0].latest = -1
     apart[0].value = -np.inf
     return Maximum(apart, build_tree(n, value))
 
@@ -94,6 +100,10 @@ def change(numbers, which, value):
     """Give number `which` a new value."""
     apart = numbers.apart[0]
     if which != apart.which:
+        if which != apart.latest:
+            apart.latest = which
+            set_leaf(numbers.tree, which, value)
+            return
         join(numbers)
         set_leaf(numbers.tree, which, -np.inf)
         apart.which = which

@@ -1,7 +1,8 @@
 """The calendar of outcomes that are on their way: put one in and take the due ones out, in constant time.
 
 A hashed wheel: slot r mod S lists, first come first served, what falls due in round r. What is due a whole turn of the wheel
-later stays in its slot until then.
+later stays in its slot until then. Place s < S of the links is the head of slot s, and entries have the places from S on: an
+empty list needs no case of its own, for nobody can predict which slots are empty.
 """
 
 from typing import NamedTuple
@@ -14,85 +15,80 @@ from thrifty.compiled import builder, index, kernel, record
 Due = record(
     [
         ("round", np.int64),  # after whose decision it arrives
-        ("arm", np.int64),
-        ("seen", np.float64),  # 1 for an outcome, 0 for the correction of one
+        ("arm", np.int32),
+        ("seen", np.int32),  # 1 for an outcome, 0 for the correction of one
         ("reward", np.float64),
         ("cost", np.float64),
         ("propensity", np.float64),
-        ("next", np.int64),  # in the same slot, or the next free entry; -1 at the end
     ]
 )
 NONE = -1
 
 
 class Calendar(NamedTuple):
-    """Lists of entries, one per slot, and one of the free ones."""
+    """Lists of entries, one per slot, and one of those that were released."""
 
-    first: NDArray[np.int64]  # (S,) the first entry of every slot
-    last: NDArray[np.int64]  # (S,)
-    entries: NDArray[np.void]
-    free: NDArray[np.int64]  # the first free entry, and how many are free
+    last: NDArray[np.int64]  # (S,) the place of the last entry of every slot, or of its head
+    links: NDArray[np.int64]  # (S + room,) the place of the following entry, NONE at the end
+    entries: NDArray[np.void]  # (S + room,) of which heads have none
+    free: NDArray[np.int64]  # the place of the first released entry, or NONE; the first place that was never used
 
 
 @builder
 def new_calendar(slots, room):
     """An empty calendar of `slots`, a power of two, with room for so many entries."""
-    calendar = Calendar(np.full(slots, NONE), np.full(slots, NONE), np.zeros(room, Due), np.zeros(2, np.int64))
-    _set_free(calendar, 0)
-    return calendar
+    links, entries = np.full(slots + room, NONE), np.empty(slots + room, Due)
+    return Calendar(np.arange(slots), links, entries, np.array([NONE, slots]))
 
 
 @builder
 def with_room(calendar, room):
-    """The same calendar with at least `room` free entries."""
-    if calendar.free[1] >= room:
+    """The same calendar with room for so many more entries."""
+    used = calendar.free[1]
+    if calendar.entries.size - used >= room:
         return calendar
-    known = calendar.entries.size
-    entries = np.zeros(2 * known + room, Due)
-    entries[:known] = calendar.entries
-    grown = Calendar(calendar.first, calendar.last, entries, calendar.free)
-    _set_free(grown, known)
-    return grown
-
-
-@kernel
-def _set_free(calendar, start):
-    """Add the entries from `start` on to the free ones."""
-    for place in range(start, calendar.entries.size):
-        calendar.entries[place].next = place + 1
-    calendar.entries[calendar.entries.size - 1].next = calendar.free[0] if calendar.free[1] > 0 else NONE
-    calendar.free[0] = start
-    calendar.free[1] += calendar.entries.size - start
+    size = 2 * used + room
+    links, entries = np.empty(size, np.int64), np.empty(size, Due)  # what is not used is not touched, and costs no memory
+    links[:used] = calendar.links[:used]
+    entries[:used] = calendar.entries[:used]
+    return Calendar(calendar.last, links, entries, calendar.free)
 
 
 @kernel
 def enter(calendar, due, arm, seen, reward, cost, propensity):
     """Put in what arrives after the decision of round `due`. There must be room."""
-    place = index(calendar.free[0])
+    place = index(calendar.free[1])
+    if calendar.free[0] == NONE:
+        calendar.free[1] = place + 1
+    else:
+        place = index(calendar.free[0])
+        calendar.free[0] = calendar.links[place]
     entry = calendar.entries[place]
-    calendar.free[0] = entry.next
-    calendar.free[1] -= 1
     entry.round, entry.arm, entry.seen, entry.reward, entry.cost, entry.propensity = due, arm, seen, reward, cost, propensity
-    _append(calendar, index(due & (calendar.first.size - 1)), place)
+    _append(calendar, index(due & (calendar.last.size - 1)), place)
 
 
 @kernel
 def _append(calendar, slot, place):
-    calendar.entries[place].next = NONE
-    if calendar.first[slot] == NONE:
-        calendar.first[slot] = place
-    else:
-        calendar.entries[index(calendar.last[slot])].next = place
+    calendar.links[index(calendar.last[slot])] = place
+    calendar.links[place] = NONE
     calendar.last[slot] = place
 
 
 @kernel
 def take_due(calendar, t):
-    """Open the slot of round `t`: the first of its entries, to be followed by `next`; NONE when there is none."""
-    slot = index(t & (calendar.first.size - 1))
-    place = calendar.first[slot]
-    calendar.first[slot] = NONE
+    """Empty the slot of round `t`: the place of its first entry, NONE when there is none."""
+    slot = index(t & (calendar.last.size - 1))
+    place = calendar.links[slot]
+    calendar.links[slot] = NONE
+    calendar.last[slot] = slot
     return place
+
+
+@kernel
+def following(calendar, place):
+    """The place of the entry after the one at `place`, NONE at the end. To be read before that one is put elsewhere."""
+    return calendar.links[place]
 
 
 @kernel
@@ -100,13 +96,12 @@ def is_due(calendar, place, t):
     """Whether the entry falls due now; one that does not goes back into its slot."""
     if calendar.entries[place].round == t:
         return True
-    _append(calendar, index(t & (calendar.first.size - 1)), place)
+    _append(calendar, index(t & (calendar.last.size - 1)), place)
     return False
 
 
 @kernel
 def release(calendar, place):
     """The entry has been dealt with."""
-    calendar.entries[place].next = calendar.free[0]
+    calendar.links[place] = calendar.free[0]
     calendar.free[0] = place
-    calendar.free[1] += 1

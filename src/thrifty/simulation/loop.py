@@ -3,11 +3,11 @@
 import numpy as np
 
 from thrifty.compiled import driver, index, kernel
-from thrifty.environments.feedback import draw_arrival
+from thrifty.environments.feedback import NEVER, draw_arrival
 from thrifty.environments.sampling import draw_cost, draw_reward, laws_of_piece
 from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
-from thrifty.simulation.calendar import NONE, enter, is_due, new_calendar, release, take_due, with_room
+from thrifty.simulation.calendar import NONE, enter, following, is_due, new_calendar, release, take_due, with_room
 from thrifty.statistics import Outcome, fold, no_statistics
 
 # Pulls times arms between two looks at the stop flag: too many to cost anything, too few to keep Ctrl-C waiting for a second.
@@ -43,14 +43,14 @@ def take_due_outcomes(take_in, observe, terms, stats, memory, recollection, cale
     place = take_due(calendar, t)
     while place != NONE:
         place = index(place)
-        due = calendar.entries[place]
-        following = due.next
+        due, after = calendar.entries[place], following(calendar, place)
         if is_due(calendar, place, t):
-            stats[due.arm].pending -= int(due.seen)
-            outcome = Outcome(due.arm, due.reward, due.cost, due.propensity)
-            again |= take_outcome(take_in, observe, terms, stats, memory, recollection, outcome, due.seen, costs)
+            arm = index(due.arm)
+            stats[arm].pending -= due.seen
+            outcome = Outcome(arm, due.reward, due.cost, due.propensity)
+            again |= take_outcome(take_in, observe, terms, stats, memory, recollection, outcome, 1.0 * due.seen, costs)
             release(calendar, place)
-        place = following
+        place = after
     return again
 
 
@@ -58,12 +58,14 @@ def take_due_outcomes(take_in, observe, terms, stats, memory, recollection, cale
 def send(calendar, feedback, t, outcome, stream):
     """Enter when the outcome of round `t` comes back: in time, or as a default at the deadline and its correction, or never."""
     arrival = draw_arrival(feedback, t, stream)
-    in_time = arrival <= t + feedback.deadline
-    if arrival < _NEVER and (in_time or outcome.reward != feedback.default):
-        reward, cost = (outcome.reward, outcome.cost) if in_time else (outcome.reward - feedback.default, 0.0)
-        enter(calendar, int(arrival), outcome.arm, 1.0 * in_time, reward, cost, outcome.propensity)
-    if not in_time:
-        enter(calendar, t + int(feedback.deadline), outcome.arm, 1.0, feedback.default, outcome.cost, outcome.propensity)
+    deadline = t + feedback.deadline
+    if arrival <= deadline:
+        if arrival < NEVER:
+            enter(calendar, arrival, outcome.arm, 1, outcome.reward, outcome.cost, outcome.propensity)
+        return
+    if arrival < NEVER and outcome.reward != feedback.default:
+        enter(calendar, arrival, outcome.arm, 0, outcome.reward - feedback.default, 0.0, outcome.propensity)
+    enter(calendar, deadline, outcome.arm, 1, feedback.default, outcome.cost, outcome.propensity)
 
 
 @kernel
