@@ -33,6 +33,21 @@ def test_compare_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ids", "cs-ucb", "cs-ts", "cs-etc"]
 
 
+def test_compare_plays_the_world_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    world = ["--rounds", "300", "--delay", "exponential:20", "--lost", "0.1", "--deadline", "50", "--batch", "5"]
+    rest = ["--runs", "3", "--policies", "cs-ucb+restart,cheapest"]
+    assert main(["compare", *ARMS, *world, *rest]) == 0
+    out = capsys.readouterr().out
+    assert "T = 300, not told, exponential delay of 20 decisions in batches of 5, 0.1 lost, deadline 50, 3 runs" in out
+    assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ucb+restart", "cheapest"]
+    assert main(["compare", *ARMS, *world, *rest, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["told_horizon"] is None
+    assert shown["feedback"]["delay"] == {"law": "exponential", "mean": 20.0}
+    assert main(["compare", *ARMS, "--rounds", "300", "--policies", "cheapest"]) == 0
+    assert "T = 300, not told, 50 runs" in capsys.readouterr().out
+
+
 def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *SMALL, "--policies", "cs-etc:tau=20,cs-ts:prior=shrunk,sigma_0=2,oracle", "--json"]) == 0
     captured = capsys.readouterr()
@@ -86,6 +101,18 @@ def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["compare", "--means", "0.5", "--costs", "inf", "--alpha", "0.1"], "got inf"),
         (["compare"], "give the arms: --means, --costs and --alpha, or --instance FILE"),
         (["compare", *ARMS, "--horizon", "1"], "horizon must be at least the number of arms"),
+        (["compare", *ARMS, "--rounds", "1"], "rounds must be at least the number of arms, got 1 rounds for 2 arms"),
+        (["compare", *SMALL, "--rounds", "500"], "or --rounds, which they are not; got 300 and 500"),
+        (["compare", *ARMS, "--delay", "exponental:5"], "unknown delay 'exponental': did you mean exponential:100?"),
+        (["compare", *ARMS, "--delay", "100"], "unknown delay '100': write fixed:100, exponential:100, heavy-tailed:100"),
+        (["compare", *ARMS, "--delay", "fixed"], "a delay needs its length in decisions, got 'fixed': write fixed:100"),
+        (["compare", *ARMS, "--delay", "exponential:soon"], "got 'exponential:soon': write exponential:100"),
+        (["compare", *ARMS, "--delay", "fixed:5,6"], "too many numbers, got 'fixed:5,6': write fixed:5"),
+        (["compare", *ARMS, "--delay", "fixed:-5"], "a fixed delay must be a number of decisions, 0 or more, got -5"),
+        (["compare", *ARMS, "--delay", "heavy-tailed:5,1"], "must be above 1, or it has no mean; got 1"),
+        (["compare", *ARMS, "--lost", "1.2"], "lost must be in [0, 1], got 1.2"),
+        (["compare", *ARMS, "--deadline", "0"], "deadline must be a whole number of at least 1, got 0"),
+        (["compare", *ARMS, "--batch", "0"], "batch must be a whole number of at least 1, got 0"),
         (["compare", *ARMS, "--runs", "0"], "runs must be a whole number of at least 1, got 0"),
         (["compare", *ARMS, "--seed", "-1"], "seed must be a whole number of at least 0, got -1"),
         (["compare", *ARMS, "--policies", "cs-ubc"], "did you mean cs-ucb?"),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from thrifty.environments import World
+    from thrifty.environments import Feedback, World
     from thrifty.simulation import Runs
+
+_HORIZON = 10_000
 
 
 def add_to(commands: Any) -> None:
@@ -26,9 +28,18 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--alpha", type=float, help="the subsidy factor in [0, 1]")
     parser.add_argument("--instance", metavar="FILE", help="read the arms from a .json or .toml file instead")
     parser.add_argument(
-        "--policies", default="cs-ids,cs-ucb,cs-ts,cs-etc", help="names, name:parameter=value, or .py files; default %(default)s"
+        "--policies",
+        default="cs-ids,cs-ucb,cs-ts,cs-etc",
+        help="names, name:parameter=value, name+restart, or .py files; default %(default)s",
     )
-    parser.add_argument("--horizon", type=int, default=10_000, help="rounds of a run; default %(default)s")
+    parser.add_argument("--horizon", type=int, help=f"rounds of a run, which the policies are told; default {_HORIZON}")
+    parser.add_argument("--rounds", type=int, help="rounds of a run, in place of --horizon, which the policies are not told")
+    parser.add_argument(
+        "--delay", metavar="LAW:DECISIONS", help="outcomes come late: fixed:100, exponential:100 or heavy-tailed:100 (a mean)"
+    )
+    parser.add_argument("--batch", type=int, help="outcomes come together, after every so many decisions")
+    parser.add_argument("--lost", type=float, help="the share of outcomes that never comes, in [0, 1]")
+    parser.add_argument("--deadline", type=int, help="after so many decisions without an outcome it counts as a failure")
     parser.add_argument("--runs", type=int, default=50, help="independent runs; default %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
     parser.add_argument("--threads", type=int, help="default: all cores")
@@ -51,7 +62,9 @@ def run(options: argparse.Namespace) -> None:
         runs = simulate(
             world,
             split_policies(options.policies),
-            horizon=options.horizon,
+            horizon=_horizon(options),
+            rounds=options.rounds,
+            feedback=_feedback(options),
             runs=options.runs,
             seed=options.seed,
             checkpoints=options.checkpoints,
@@ -89,6 +102,8 @@ def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
     return {
         "instance": runs.instance.to_dict(),
         "horizon": runs.horizon,
+        "told_horizon": runs.told_horizon,
+        "feedback": runs.feedback,
         "runs": n_runs,
         "seed": seed,
         "results": [
@@ -119,9 +134,43 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
     ]
     about = (
         f"{instance.n_arms} arms, best arm {instance.best_arm}, optimal arm {instance.optimal_arm}, floor {instance.floor:g} "
-        f"(alpha {instance.alpha:g}); T = {runs.horizon:,}, {n_runs} runs, seed {seed}; mean +- standard error"
+        f"(alpha {instance.alpha:g}); T = {runs.horizon:,}{_circumstances(runs)}, {n_runs} runs, seed {seed}; "
+        "mean +- standard error"
     )
     return f"{about}\n\n{aligned([header, *rows])}"
+
+
+def _circumstances(runs: "Runs") -> str:
+    """What differs from a known horizon and outcomes at once, in words."""
+    said = ["" if runs.told_horizon is not None else ", not told"]
+    if runs.feedback is not None:
+        delay = dict(runs.feedback["delay"])
+        said.append(f", {delay.pop('law')} delay of {next(iter(delay.values())):g} decisions")
+        said.append(f" in batches of {runs.feedback['batch']}" if runs.feedback["batch"] > 1 else "")
+        said.append(f", {runs.feedback['lost']:.3g} lost" if runs.feedback["lost"] > 0.0 else "")
+        said.append(f", deadline {runs.feedback['deadline']}" if runs.feedback["deadline"] is not None else "")
+    return "".join(said)
+
+
+def _horizon(options: argparse.Namespace) -> int | None:
+    """What the policies are told; None for nothing."""
+    if options.rounds is None:
+        return _HORIZON if options.horizon is None else int(options.horizon)
+    if options.horizon is not None:
+        raise ValueError(
+            "give --horizon, which the policies are told, or --rounds, which they are not; "
+            f"got {options.horizon} and {options.rounds}"
+        )
+    return None
+
+
+def _feedback(options: argparse.Namespace) -> "Feedback | None":
+    from thrifty.environments import Feedback, read_delay
+
+    given = {name: getattr(options, name) for name in ("batch", "lost", "deadline") if getattr(options, name) is not None}
+    if options.delay is None and not given:
+        return None
+    return Feedback(0 if options.delay is None else read_delay(options.delay), **given)
 
 
 def _world(options: argparse.Namespace) -> "World":

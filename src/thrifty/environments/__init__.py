@@ -2,7 +2,7 @@
 
 from thrifty.environments.changing import Changing, abrupt, drifting, gradual, outage, periodic, repriced
 from thrifty.environments.families import HardFamily
-from thrifty.environments.feedback import Exponential, Feedback, Fixed, HeavyTailed
+from thrifty.environments.feedback import Exponential, Feedback, Fixed, HeavyTailed, read_delay
 from thrifty.environments.laws import Bernoulli, Beta, ClippedGaussian, Deterministic, Law, Resampled, scaled
 from thrifty.environments.world import World
 
@@ -25,6 +25,7 @@ __all__ = [
     "gradual",
     "outage",
     "periodic",
+    "read_delay",
     "repriced",
     "scaled",
 ]

@@ -1,6 +1,8 @@
 """Feedback: when outcomes come back, if they do. Time is counted in decisions."""
 
+import difflib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -105,7 +107,30 @@ class HeavyTailed(Delay):
 NEVER = 1 << 61
 """The round of what does not happen: twice this is still a whole number to the kernel."""
 
-DELAYS = {delay.name: delay for delay in (Fixed, Exponential, HeavyTailed)}
+DELAYS: dict[str, Callable[..., Delay]] = {delay.name: delay for delay in (Fixed, Exponential, HeavyTailed)}
+
+
+def read_delay(spec: str) -> Delay:
+    """The delay that `spec` names: "fixed:100", "exponential:100", "heavy-tailed:100" or, with its tail, "heavy-tailed:100,1.5".
+
+    >>> read_delay("heavy-tailed:100")
+    HeavyTailed(mean=100.0, tail=1.5)
+    >>> read_delay("exponental:100")
+    Traceback (most recent call last):
+    ValueError: unknown delay 'exponental': did you mean exponential:100?
+    """
+    name, _, shape = spec.strip().partition(":")
+    if name not in DELAYS:
+        near = difflib.get_close_matches(name, DELAYS, n=1)
+        hint = f"did you mean {near[0]}:100?" if near else f"write {', '.join(f'{each}:100' for each in DELAYS)}"
+        raise ValueError(f"unknown delay {name!r}: {hint}")
+    try:
+        numbers = [float(item) for item in shape.split(",")]
+    except ValueError:
+        raise ValueError(f"a delay needs its length in decisions, got {spec!r}: write {name}:100") from None
+    if len(numbers) > (2 if name == HeavyTailed.name else 1):
+        raise ValueError(f"a delay has too many numbers, got {spec!r}: write {name}:{numbers[0]:g}")
+    return DELAYS[name](*numbers)
 
 
 class FeedbackNumbers(NamedTuple):
