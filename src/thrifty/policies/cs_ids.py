@@ -255,8 +255,8 @@ def best_of_two(regret, information, power, stream):
         return first
     lowest, weight = np.inf, 0.0
     for arm in range(regret.size):
-        if information[arm] > 0.0 and regret[arm] ** power / information[arm] < lowest:
-            lowest, first, second = regret[arm] ** power / information[arm], arm, arm
+        if information[arm] > 0.0 and _raised(regret[arm], power) / information[arm] < lowest:
+            lowest, first, second = _raised(regret[arm], power) / information[arm], arm, arm
     for a in range(regret.size):
         if _dominated(regret, information, a):
             continue
@@ -267,10 +267,16 @@ def best_of_two(regret, information, power, stream):
                 share = min(max(share, 0.0), 1.0)
                 expected_information = information[a] + share * dv
                 if expected_information > 0.0:
-                    ratio = (regret[a] + share * dr) ** power / expected_information
+                    ratio = _raised(regret[a] + share * dr, power) / expected_information
                     if ratio < lowest:
                         lowest, first, second, weight = ratio, a, b, share
     return second if uniform(stream) < weight else first
+
+
+@kernel
+def _raised(regret, power):
+    """The power, without the price of one in the usual case."""
+    return regret * regret * regret if power == 3.0 else regret**power
 
 
 @kernel
@@ -284,10 +290,10 @@ def least(regret):
 
 @kernel
 def _dominated(regret, information, arm):
-    beaten = False
-    for other in range(regret.size):
-        beaten |= regret[other] < regret[arm] and information[other] >= information[arm]
-    return beaten
+    other = 0
+    while other < regret.size and not (regret[other] < regret[arm] and information[other] >= information[arm]):
+        other += 1
+    return other < regret.size
 
 
 def settle_outset(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
