@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from thrifty import list_policies
 from thrifty.cli.main import main
 from thrifty.scenarios import SCENARIOS, checked_scenario, play
-from thrifty.scenarios.ledger import BEST_KNOWN, usual_policies
+from thrifty.scenarios.ledger import BEST_KNOWN, WHAT_PEOPLE_DO, left_out, usual_policies
 
 
 def play_all(folder: str) -> None:
@@ -32,6 +33,17 @@ def test_every_policy_plays_every_scenario_and_pages_are_written(tmp_path: Path)
     page = (tmp_path / "sms.html").read_text()
     assert "Receipts come after 50 decisions" in page
     assert "best-known" in page
+    assert "Left out: oracle (is told the optimal arm" in page
+    assert "cs-exp3, pe, pe-cs (needs to know the costs, and here they are unknown)" in (tmp_path / "llm.html").read_text()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_policy_of_the_registry_plays_or_there_is_a_reason(name: str) -> None:
+    scenario = SCENARIOS[name]
+    played = {spec.partition("+")[0].partition(":")[0] for spec in usual_policies(scenario)}
+    assert played == set(list_policies()) - set(left_out(scenario))
+    assert played >= set(WHAT_PEOPLE_DO)
+    assert set(left_out(scenario)) == ({"cs-exp3", "pe", "pe-cs", "oracle"} if name == "llm" else {"oracle"})
 
 
 def test_the_sms_scenario_is_twelve_countries_with_three_to_eight_aggregators_that_change_over_time() -> None:

@@ -6,21 +6,52 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.policies import policy
+from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
 from thrifty.scenarios.worlds import Scenario
 from thrifty.simulation import Runs, simulate
 
 BEST_KNOWN = "best-known"
 """What others are measured against: the arm that has done best so far, whatever it costs."""
 
+WHAT_PEOPLE_DO = ("cheapest", BEST_KNOWN, "round-robin", "scalarised")
+"""What is done today: always the cheapest, always the best known, every arm in turn, reward minus lambda times cost."""
+
 
 def usual_policies(scenario: Scenario) -> list[str]:
-    """The policies of this package, then what people do today."""
-    scale = "" if scenario.cost_scale is None else f":cost_scale={scenario.cost_scale:g}"
-    learners = [f"{name}{scale}" for name in ("cs-ids", "cs-ts", "cs-ucb", "cs-etc", "cs-direct")]
-    if scenario.cost_scale is None:
-        learners += ["cs-exp3", "pe-cs:limit=1"]  # these two need to know the costs
-    return [f"cs-ids{scale}+restart", *learners, "cheapest", BEST_KNOWN, "round-robin", f"scalarised:weight={scenario.weight:g}"]
+    """The default policy with `+restart`, then every policy there is that can play this world, in the order of the registry.
+
+    >>> from thrifty.scenarios import checked_scenario
+    >>> usual_policies(checked_scenario("llm"))[:2]
+    ['cs-ids:cost_scale=0.3+restart', 'cs-ids:cost_scale=0.3']
+    """
+    without = left_out(scenario)
+    specs = {name: _spec(name, each, scenario) for name, each in list_policies().items() if name not in without}
+    return [f"{specs[DEFAULT_POLICY]}+restart", *specs.values()]
+
+
+def left_out(scenario: Scenario) -> dict[str, str]:
+    """The policies that cannot play this world, and why.
+
+    >>> from thrifty.scenarios import checked_scenario
+    >>> list(left_out(checked_scenario("sms")))
+    ['oracle']
+    """
+    reasons = {}
+    for name, each in list_policies().items():
+        if each.told:
+            reasons[name] = "is told the optimal arm, and is what regret is measured against"
+        elif scenario.cost_scale is not None and each.rule_for_unknown_costs is None:
+            reasons[name] = "needs to know the costs, and here they are unknown"
+    return reasons
+
+
+def _spec(name: str, known: Policy, scenario: Scenario) -> str:
+    """The policy with the settings that this world asks for."""
+    if "cost_scale" in known.parameters and scenario.cost_scale is not None:
+        return f"{name}:cost_scale={scenario.cost_scale:g}"
+    if "weight" in known.parameters:
+        return f"{name}:weight={scenario.weight:g}"
+    return f"{name}:limit=1" if "kappa" in known.parameters else name  # as published, eliminations may compare two equals for ever
 
 
 @dataclass(frozen=True)
@@ -85,7 +116,7 @@ def play(
     Parameters
     ----------
     scenario : the world
-    policies : names as on the command line; by default all of this package and what people do today. `best-known` is always played.
+    policies : names as on the command line; by default all that can play it. `best-known` is always played.
     rounds : decisions in all; default the scenario's own number
     runs : independent runs
     seed : a non-negative integer

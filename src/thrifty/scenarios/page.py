@@ -1,24 +1,30 @@
 """A scenario as a picture, a table for people, a CSV and a page."""
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from thrifty.pages import page, picture, table
 from thrifty.pictures import COLOURS, LOOK, MARKERS
-from thrifty.scenarios.ledger import BEST_KNOWN, Ledger
+from thrifty.scenarios.ledger import BEST_KNOWN, WHAT_PEOPLE_DO, Ledger, Line, left_out
 from thrifty.simulation.results import write_whole
 from thrifty.table import Table, aligned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _HEADER = (
     "policy", "quality", "dollars per 1,000", "saved against best-known", "quality against best-known",
     "quality regret per 1,000", "cost regret per 1,000",
 )  # fmt: skip
+
+
+_MARK = 6.0  # points
+_NEAR = 0.012  # of the picture: marks closer than this would hide each other
 
 
 def as_table(ledger: Ledger) -> str:
@@ -46,18 +52,34 @@ def draw(ledger: Ledger) -> "Figure":
         alpha = ledger.scenario.courses()[0].world.alpha
         axes.axhspan((1.0 - alpha) * usual.quality, usual.quality, color="#e8f1f8", zorder=0)
         axes.axhline((1.0 - alpha) * usual.quality, color="#7a9db8", linewidth=0.8, linestyle="--", zorder=1)
+        sizes = _sizes(lines)
         for number, line in enumerate(lines):
-            mark = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
+            colour = COLOURS[number % len(COLOURS)]
+            today = line.policy.partition(":")[0] in WHAT_PEOPLE_DO
             axes.errorbar(
                 1000 * line.money, line.quality, xerr=2000 * line.money_se, yerr=2 * line.quality_se,
-                color=COLOURS[number % len(COLOURS)], marker=mark, markersize=6, linestyle="none",
-                label=line.policy, zorder=3,
+                color=colour, linestyle="none", zorder=3,
+            )  # fmt: skip
+            axes.plot(
+                1000 * line.money, line.quality, color=colour, markerfacecolor="white" if today else colour,
+                marker=MARKERS[(number + number // len(COLOURS)) % len(MARKERS)], markersize=sizes[number],
+                linestyle="none", label=_short(line, ledger), zorder=3,
             )  # fmt: skip
         axes.set_xlabel("dollars per 1,000 decisions")
         axes.set_ylabel("quality: expected reward per decision")
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+        legend = axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, title="cheapest first", title_fontsize=8)
+        for handle in legend.legend_handles:
+            cast("Line2D", handle).set_markersize(_MARK)
         figure.suptitle(ledger.scenario.title, fontsize=10)
     return figure
+
+
+def _sizes(lines: Sequence[Line]) -> list[float]:
+    """Marks that would hide each other grow, the earlier the more, so that each shows around the next."""
+    spots = np.array([(line.money, line.quality) for line in lines])
+    spots /= np.maximum(spots.max(axis=0) - spots.min(axis=0), 1e-300)
+    hidden = [int((np.abs(spots[number + 1 :] - spot) < _NEAR).all(axis=1).sum()) for number, spot in enumerate(spots)]
+    return [_MARK + 2.5 * behind for behind in hidden]
 
 
 def as_page(ledger: Ledger) -> str:
@@ -65,7 +87,8 @@ def as_page(ledger: Ledger) -> str:
     assumed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in ledger.scenario.assumptions)
     caption = (
         "Quality against money; the upper left is better. The band reaches from the quality of always taking the best known "
-        "arm down by alpha. Bars are two standard errors either way, where they are wider than the mark."
+        "arm down by alpha. Bars are two standard errors either way, where they are wider than the mark. Hollow marks are what "
+        "people do today; marks that coincide are drawn around each other."
     )
     parts = [
         f'<p class="lead">{html.escape(_about(ledger))}</p>',
@@ -73,6 +96,7 @@ def as_page(ledger: Ledger) -> str:
         f'<p class="about">{html.escape(caption)}</p>',
         table(_HEADER, _rows(ledger)),
         f"<h2>What was assumed</h2><ul>{assumed}</ul>",
+        f"<p>{html.escape(_absent(ledger))}</p>",
         f"<p>No policy is told how long it will be played. The command: <code>thrifty scenario {ledger.scenario.name} "
         f"--runs {ledger.runs}</code></p>",
     ]
@@ -97,10 +121,24 @@ def _about(ledger: Ledger) -> str:
     return f"{ledger.scenario.title}; {ledger.rounds:,} decisions, {ledger.runs} runs, no horizon known; mean +- standard error"
 
 
+def _short(line: Line, ledger: Ledger) -> str:
+    """The policy without the largest bill, which all that need it are told alike."""
+    scale = ledger.scenario.cost_scale
+    return line.policy if scale is None else line.policy.replace(f":cost_scale={scale:g}", "")
+
+
+def _absent(ledger: Ledger) -> str:
+    """Who cannot play this world, and why."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in left_out(ledger.scenario).items():
+        reasons.setdefault(reason, []).append(name)
+    return "Left out: " + "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items()) + "."
+
+
 def _rows(ledger: Ledger) -> list[tuple[str, ...]]:
     return [
         (
-            line.policy,
+            _short(line, ledger),
             f"{line.quality:.4f} +- {line.quality_se:.4f}",
             f"{1000 * line.money:,.2f} +- {1000 * line.money_se:,.2f}",
             f"{100 * line.saved:+.1f}%",
