@@ -16,6 +16,7 @@ from thrifty.cli.main import main
 from thrifty.service.app import App
 from thrifty.service.config import Config
 from thrifty.service.keys import digest
+from thrifty.service.server import how_to_run
 from thrifty.store import open_store
 
 SMS = {"arms": {"a": 0.0079, "b": 0.0041}, "alpha": 0.05, "policy": "cs-ucb"}
@@ -34,7 +35,7 @@ def running(folder: Path, keys: dict[str, str] | None = None, **config: Any) -> 
     for key, role in (keys or {}).items():
         store.add_key(digest(key), key, role)
     app, port = App(Config(**config), store), free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, lifespan="on", log_config=None, ws="none"))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, **how_to_run(app)))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from thrifty.router import Router
-from thrifty.service.messages import ArmRequest, RouterRequest
+from thrifty.service.messages import ArmRequest, RouterRequest, decoded
 from thrifty.service.openapi import describe
 from thrifty.service.problems import ProblemError
 from thrifty.store import StoreError
@@ -63,7 +63,7 @@ class Admin:
 
         async def guard(request: Request) -> Response:
             started = time.perf_counter()
-            self.app.authorise(request.scope, "admin")
+            self.app.authorise(request.scope["headers"], "admin")
             response = await handle(request)
             seconds = time.perf_counter() - started
             self.app.count("/v1/routers", response.status_code, seconds)
@@ -167,7 +167,7 @@ class Admin:
         return JSONResponse(_shown(router))
 
     def _router(self, request: Request) -> Router:
-        return self.app.router(_name(request))
+        return self.app.desk.router(_name(request))
 
     async def _read(self, request: Request, kind: Any, default: bytes = b"") -> Any:
         body = b""
@@ -175,12 +175,7 @@ class Admin:
             body += piece
             if len(body) > self.app.config.max_body:
                 raise ProblemError(413, "size", f"the body must be at most {self.app.config.max_body} bytes")
-        try:
-            return msgspec.json.decode(body or default, type=kind)
-        except msgspec.ValidationError as error:
-            raise ProblemError(422, "value", str(error)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ProblemError(400, "json", f"the body must be JSON: {error}") from None
+        return decoded(msgspec.json.Decoder(kind), body or default)
 
 
 def _name(request: Request) -> str:

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from thrifty.router import Router, Settings
 from thrifty.router.settings import checked_name
 from thrifty.service.messages import RouterRequest
+from thrifty.service.problems import ProblemError
 from thrifty.store import StoreError
 
 log = logging.getLogger("thrifty.service")
@@ -30,6 +31,13 @@ class Desk:
     def find(self, name: str) -> Router | None:
         """A router, if there is one of this name."""
         return self._routers.get(name)
+
+    def router(self, name: str, code: str = "router") -> Router:
+        """The router of this name, or a ProblemError with this code."""
+        router = self._routers.get(name)
+        if router is None:
+            raise ProblemError(404, code, f"there is no router {name!r:.80}: make one with PUT /v1/routers/NAME")
+        return router
 
     def put(self, name: str, wanted: RouterRequest, *, by: str) -> tuple[Router, bool]:
         """Make a router, or make it be as told; and whether it is new."""

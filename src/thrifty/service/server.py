@@ -1,15 +1,19 @@
 """The server: uvicorn with uvloop and httptools around the application."""
 
+import json
 import logging
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import uvicorn
 
-from thrifty.service.app import App, JsonLines
+from thrifty.service.app import App
 from thrifty.service.config import Config
+from thrifty.service.protocol import HotProtocol
 from thrifty.store import open_store
 
 SWITCH_S = 0.0005
@@ -29,6 +33,28 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, event, and what else is known."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        said = {
+            "at": round(record.created, 3), "level": record.levelname.lower(), "logger": record.name, "event": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }  # fmt: skip
+        if record.exc_info:
+            said["trace"] = self.formatException(record.exc_info)
+        return json.dumps(said, default=str)
+
+
+def how_to_run(app: App) -> dict[str, Any]:
+    """What uvicorn is told besides where to listen."""
+    return {
+        "loop": "uvloop", "http": partial(HotProtocol, app), "lifespan": "on", "access_log": False, "log_config": None,
+        "timeout_graceful_shutdown": 10, "ws": "none", "server_header": False, "date_header": False,
+    }  # fmt: skip
+
+
 def serve(config: Config) -> None:
     """Run until SIGINT or SIGTERM; then finish what is under way, keep snapshots and flush."""
     handler = logging.StreamHandler(sys.stderr)
@@ -41,12 +67,7 @@ def serve(config: Config) -> None:
     except ValueError:
         store.close()
         raise
-    server = _Server(
-        uvicorn.Config(
-            app, host=config.host, port=config.port, loop="uvloop", http="httptools", lifespan="on", access_log=False,
-            log_config=None, timeout_graceful_shutdown=10, ws="none", server_header=False, date_header=False,
-        )
-    )  # fmt: skip
+    server = _Server(uvicorn.Config(app, host=config.host, port=config.port, **how_to_run(app)))
     logging.getLogger("thrifty.service").info(
         "listening", extra={"facts": {"url": f"http://{config.host}:{config.port}", "store": config.store.split("@")[-1]}}
     )

@@ -1,0 +1,106 @@
+"""HTTP for the hot routes without the way through ASGI; everything else takes it.
+
+uvicorn makes a scope, a task, two queues of messages and an event of every request, which takes longer than to decide. A POST to
+the counter whose body has a stated length needs none of that: the parser hands its body to the counter, and the answer goes to the
+socket when it is durable. Whatever is unusual (a body in chunks or too long, Expect, a request behind one that is not answered yet)
+goes through ASGI to the same counter. docs/decisions/011 has the figures.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from thrifty.service.counter import ROLES, Headers
+
+if TYPE_CHECKING:
+    from thrifty.service.app import App
+
+_HOT = {path.encode(): path for path in ROLES}
+_OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+
+
+class Exchange:
+    """One request to the counter and its answer, with all that uvicorn wants to know of what a connection is busy with."""
+
+    __slots__ = ("body", "disconnected", "keep_alive", "path", "protocol", "response_complete")
+
+    message_event = asyncio.Event()  # which uvicorn sets when the connection is lost; nobody waits for it
+
+    def __init__(self, protocol: "HotProtocol", path: str, keep_alive: bool) -> None:
+        self.protocol, self.path, self.keep_alive = protocol, path, keep_alive
+        self.body = b""
+        self.disconnected = self.response_complete = False
+
+    def reply(self, status: int, body: bytes, headers: Headers) -> None:
+        """Answer, unless nobody is there any more, and let the next request come."""
+        self.response_complete = True
+        transport = self.protocol.transport
+        if self.disconnected or transport.is_closing():
+            return
+        if status == 200 and self.keep_alive:
+            head = _OK % len(body)
+        else:
+            fixed = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+            close = [] if self.keep_alive else [(b"connection", b"close")]
+            lines = b"".join(b"%s: %s\r\n" % header for header in (*fixed, *headers, *close))
+            head = b"HTTP/1.1 %d %s\r\n%s\r\n" % (status, HTTPStatus(status).phrase.encode(), lines)
+        transport.write(head + body)
+        if not self.keep_alive:
+            transport.close()
+        self.protocol.on_response_complete()
+
+
+class HotProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with a shorter way to the counter of `service`."""
+
+    def __init__(self, service: "App", **told: Any) -> None:
+        super().__init__(**told)
+        self.service = service
+        self.exchange: Exchange | None = None  # the request that is being read, if it goes to the counter
+
+    def on_message_begin(self) -> None:
+        """Leave the scope for later: most requests need none."""
+        self.url, self.headers, self.expect_100_continue = b"", [], False
+
+    def on_headers_complete(self) -> None:
+        """Choose the way."""
+        path = _HOT.get(self.url)
+        idle = self.cycle is None or self.cycle.response_complete
+        if path is not None and idle and self.parser.get_method() == b"POST" and self._is_plain():
+            keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+            self.exchange = self.cycle = Exchange(self, path, keep_alive)  # type: ignore[assignment]
+            return
+        self.exchange = None
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.headers += headers
+        self.url, self.expect_100_continue = url, expects
+        super().on_headers_complete()
+
+    def _is_plain(self) -> bool:
+        """Whether the body has a stated length within the limit and the request asks for nothing else."""
+        length = -1
+        for name, value in self.headers:
+            if name == b"content-length" and value.isdigit():
+                length = int(value)
+            elif name in (b"transfer-encoding", b"expect", b"upgrade"):
+                return False
+        return 0 <= length <= self.service.config.max_body
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body."""
+        if self.exchange is None:
+            super().on_body(body)
+        else:
+            self.exchange.body += body
+
+    def on_message_complete(self) -> None:
+        """Ask the counter."""
+        exchange = self.exchange
+        if exchange is None:
+            super().on_message_complete()
+            return
+        self.exchange = None
+        self.service.counter.take(exchange.path, self.headers, exchange.body, exchange.reply)
