@@ -1,30 +1,32 @@
 """Choosing: who decides for a segment, and what becomes of pins, the holdout and newcomers."""
 
-from thrifty.router.kernels import BEST, GREEDY, PROPENSITY, STREAMS
+from thrifty.router.kernels import BEST, CODE, GREEDY, PROPENSITY, STREAMS
 from thrifty.router.segment import Segment
+from thrifty.router.sent import CODES
 from thrifty.router.settings import NEWCOMER_OUTCOMES
 from thrifty.router.state import State
 from thrifty.router.view import Key, View
 
-Choice = tuple[int, str, float, View, Segment]
-"""An arm, why, how likely it was, the view that knows what it was chosen from, and whose view that is."""
+Choice = tuple[int, str, float, View]
+"""An arm, why, how likely it was, and the view that knows what it was chosen from."""
 
 
 def choose(state: State, sequence: int, levels: tuple[Segment, ...], key: Key | None) -> Choice:
     """The arm of the decision numbered `sequence`; the rule's memory moves on, and nothing is counted yet."""
-    roster, settings = state.roster, state.settings
-    decider = levels[0]
-    if decider.outcomes[0] < settings.young_outcomes:
-        decider = decider_of(state, levels)
+    settings, decider = state.settings, decider_of(state, levels)
     view = decider.main if key is None else decider.view(key)
-    if roster.newcomers or roster.pinned is not None or settings.holdout:
+    if not is_usual(state):
         special = _pick_specially(state, decider, sequence, view)
         if special is not None:
             return special
-    place = view.choose(view.book, sequence, settings.propensity_draws)
-    facts, arms = view.peek, view.arms
-    code = "exploit" if facts[GREEDY] == place else "explore"
-    return arms[place], code if len(arms) > 1 else "only", facts[PROPENSITY], view, decider
+    place = view.choose(sequence, settings.propensity_draws)
+    return view.arms[place], CODES[int(view.peek[CODE])], view.peek[PROPENSITY], view
+
+
+def is_usual(state: State) -> bool:
+    """Whether the rule alone decides: there are no pins, no holdout and no newcomers."""
+    roster = state.roster
+    return not roster.newcomers and roster.pinned is None and not state.settings.holdout
 
 
 def decider_of(state: State, levels: tuple[Segment, ...]) -> Segment:
@@ -41,20 +43,18 @@ def _pick_specially(state: State, decider: Segment, sequence: int, view: View) -
     roster, settings = state.roster, state.settings
     if roster.pinned is not None and roster.pinned in view.arms:
         view.look()
-        return roster.pinned, "pinned", 1.0, view, decider
+        return roster.pinned, "pinned", 1.0, view
     if settings.holdout and state.tree.toss(STREAMS * sequence + 2) < settings.holdout:
         view.look()
         if view.peek[GREEDY] >= 0:
-            return view.arms[int(view.peek[BEST])], "holdout", 1.0, view, decider
+            return view.arms[int(view.peek[BEST])], "holdout", 1.0, view
     newcomers = roster.newcomers & set(view.arms)
     if not newcomers or len(newcomers) == len(view.arms):
         return None
-    return *_pick_among_newcomers(state, decider, sequence, view, newcomers), decider
+    return _pick_among_newcomers(state, decider, sequence, view, newcomers)
 
 
-def _pick_among_newcomers(
-    state: State, decider: Segment, sequence: int, full: View, newcomers: set[int]
-) -> tuple[int, str, float, View]:
+def _pick_among_newcomers(state: State, decider: Segment, sequence: int, full: View, newcomers: set[int]) -> Choice:
     """In a share of the decisions the rule sees the newcomers too, or a hardly tried one is taken; in the others it does not."""
     settings, tree = state.settings, state.tree
     others = decider.view(state.roster.without(newcomers, (full.arms, full.prices)))
@@ -66,11 +66,11 @@ def _pick_among_newcomers(
         return min(untried, key=lambda arm: int(tries[arm])), "newcomer", settings.newcomer_share, full
     view, other, share = (full, others, settings.newcomer_share) if offered else (others, full, 1 - settings.newcomer_share)
     draws = settings.propensity_draws
-    place = view.choose(view.book, sequence, draws)
+    place = view.choose(sequence, draws)
     arm = view.arms[place]
     propensity = share * view.peek[PROPENSITY]
     if arm in other.arms:
-        propensity += (1 - share) * other.weigh(other.book, sequence, draws, other.arms.index(arm))
+        propensity += (1 - share) * other.weigh(sequence, draws, other.arms.index(arm))
     greedy = int(view.peek[GREEDY])
     if offered:
         _graduate(state, newcomers, arm, view.arms[greedy] if greedy >= 0 else -1)

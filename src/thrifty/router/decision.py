@@ -1,21 +1,20 @@
 """A decision: which arm, what to try next, and why."""
 
-import math
 from struct import unpack
 from typing import NamedTuple
 
 from thrifty.router.kernels import BEST, FACTS, FLOOR
-from thrifty.router.sent import Sent
+from thrifty.router.view import View
 
-CODES = {
+MEANINGS = {
     "exploit": "the cheapest arm whose mean reward clears the floor",
     "explore": "the rule wants to know more about this arm",
+    "only": "no other arm is eligible",
     "newcomer": "an arm that was added while running is being tried",
     "holdout": "this decision belongs to the holdout share, which takes the best arm whatever it costs",
     "pinned": "an operator pinned this arm",
-    "only": "no other arm is eligible",
 }
-"""Why an arm was chosen."""
+"""Why an arm was chosen: the codes of `sent.CODES`, in words."""
 
 
 class ArmFacts(NamedTuple):
@@ -50,7 +49,7 @@ def say_why(code: str, best_arm: str | None, floor: float, saving: float | None,
     """
     best = f"; the best arm known is {best_arm}, the floor {floor:.4g}" if best_arm else "; nothing is known yet"
     saved = f", saving {saving:.4g}" if saving else ""
-    return f"{code}: {CODES[code]}{best}{saved} (statistics of {segment or 'all segments'})"
+    return f"{code}: {MEANINGS[code]}{best}{saved} (statistics of {segment or 'all segments'})"
 
 
 class Known(NamedTuple):
@@ -74,60 +73,23 @@ class Decision:
     arm : the arm to use
     propensity : the probability of this arm, given what was known and the group the decision belongs to
     explored : whether it was chosen to learn rather than for what is known
-    code : why, in one word; one of `CODES`
+    code : why, in one word; one of `MEANINGS`
     version : how often the router's arms had been changed
     repeated : whether this answers a request_id that was seen before
+    segment : what the decision is for
+    position : of the decision in the log
     degraded : whether the decision is not durable, because the store is away
 
     """
 
-    __slots__ = ("_facts", "_known", "_names", "_segment", "_sent", "repeated")
+    __slots__ = ("_facts", "_view", "arm", "code", "degraded", "id", "position", "propensity", "repeated", "segment", "version")
 
-    def __init__(self, sent: Sent, facts: bytes, names: tuple[str, ...], decided_by: str) -> None:
-        self._sent, self._facts, self._names, self._segment = sent, facts, names, decided_by
-        self._known: Known | None = None
-        self.repeated = False
-
-    @property
-    def id(self) -> str:
-        """To be given back with the outcome."""
-        return self._sent.id
-
-    @property
-    def arm(self) -> str:
-        """The arm to use."""
-        return str(self._sent.row.arm)
-
-    @property
-    def propensity(self) -> float:
-        """The probability of this arm."""
-        value = self._sent.row.value
-        return math.nan if value is None else value
-
-    @property
-    def code(self) -> str:
-        """Why, in one word."""
-        return self._sent.row.code
-
-    @property
-    def segment(self) -> str:
-        """What the decision is for."""
-        return self._sent.row.segment or ""
-
-    @property
-    def version(self) -> int:
-        """How often the router's arms had been changed."""
-        return self._sent.version
-
-    @property
-    def position(self) -> int:
-        """Of the decision in the log."""
-        return self._sent.position
-
-    @property
-    def degraded(self) -> bool:
-        """Whether it is not durable."""
-        return self._sent.degraded
+    def __init__(self, id: str, arm: str, code: str, propensity: float, segment: str, version: int, view: View) -> None:
+        self.id, self.arm, self.code, self.propensity = id, arm, code, propensity
+        self.segment, self.version = segment, version
+        self.position = 0
+        self.repeated = self.degraded = False
+        self._view, self._facts = view, view.peek.tobytes()  # the facts of now: the view goes on
 
     def become(self, other: "Decision") -> None:
         """Be the other decision, for whoever holds this one."""
@@ -142,7 +104,7 @@ class Decision:
     @property
     def decided_by(self) -> str:
         """The segment whose statistics were used."""
-        return self._segment
+        return self._view.segment
 
     @property
     def reason(self) -> Reason:
@@ -150,34 +112,34 @@ class Decision:
         arms, means, outcomes, costs, floor, best, saving = self.known
         facts = zip(arms, means, outcomes, costs, strict=True)
         estimates = tuple(ArmFacts(arm, mean if n else None, int(n), cost, mean >= floor) for arm, mean, n, cost in facts)
-        return Reason(self.code, best, floor, estimates, saving, self._segment)
+        return Reason(self.code, best, floor, estimates, saving, self._view.segment)
 
     @property
     def known(self) -> Known:
         """The numbers behind the reason."""
-        if self._known is None:
-            arms = self._names
-            k = len(arms)
-            facts = unpack(f"{FACTS + 3 * k}d", self._facts)
-            floor, best = facts[FLOOR], int(facts[BEST])
-            outcomes, costs = facts[FACTS + k : FACTS + 2 * k], facts[FACTS + 2 * k :]
-            arm, saving = self._sent.row.arm, None
-            if outcomes[best] > 0 and arm in arms:
-                saving = costs[best] - costs[arms.index(arm)]
-            known = arms[best] if outcomes[best] > 0 else None
-            self._known = Known(arms, facts[FACTS : FACTS + k], outcomes, costs, floor, known, saving)
-        return self._known
+        arms = self._view.names
+        k = len(arms)
+        facts = unpack(f"{FACTS + 3 * k}d", self._facts)
+        floor, best = facts[FLOOR], int(facts[BEST])
+        outcomes, costs = facts[FACTS + k : FACTS + 2 * k], facts[FACTS + 2 * k :]
+        known = arms[best] if outcomes[best] > 0 else None
+        saving = costs[best] - costs[arms.index(self.arm)] if known is not None and self.arm in arms else None
+        return Known(arms, facts[FACTS : FACTS + k], outcomes, costs, floor, known, saving)
 
     @property
     def fallbacks(self) -> tuple[str, ...]:
         """What to try if the arm fails: the other feasible arms from the cheapest, then the rest from the best."""
-        known, taken = self.known, self._sent.row.arm
-        order = [
-            (0, cost, -mean, n) if mean >= known.floor else (1, -mean, cost, n)
-            for n, (mean, cost) in enumerate(zip(known.means, known.costs, strict=True))
-        ]
-        order.sort()
-        return tuple([arm for each in order if (arm := known.arms[each[3]]) != taken])
+        return fallbacks_of(self.known, self.arm)
 
     def __repr__(self) -> str:
         return f"Decision({self.id!r}, arm={self.arm!r}, {self.code}, propensity={self.propensity:.3g})"
+
+
+def fallbacks_of(known: Known, taken: str) -> tuple[str, ...]:
+    """The other feasible arms from the cheapest, then the rest from the best."""
+    order = [
+        (0, cost, -mean, n) if mean >= known.floor else (1, -mean, cost, n)
+        for n, (mean, cost) in enumerate(zip(known.means, known.costs, strict=True))
+    ]
+    order.sort()
+    return tuple([arm for each in order if (arm := known.arms[each[3]]) != taken])

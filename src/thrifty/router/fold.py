@@ -6,22 +6,27 @@ happened.
 
 import json
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from thrifty.router.roster import ACTIONS
-from thrifty.router.sent import NOTHING, PENDING, Sent, share_of
+from thrifty.router.sent import ARRIVED, CODES, HOLDOUT, OPEN, Note, Sent, number_or_nan
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row
 
 
-def apply(state: State, row: Row, sent: Sent | None = None) -> Sent | None:
-    """Fold one row into the state; for an outcome, `sent` is its decision. Returns the decision that the row was about."""
+def apply(state: State, row: Row, sent: Sent | None = None, position: int = 0) -> Sent | None:
+    """Fold one row into the state; for an outcome, `sent` is its decision. Returns the decision that the row was about.
+
+    The kernels `decide` and `tell` do the same with the rows of usual decisions and usual outcomes.
+    """
     kind = row.kind
     if kind == DECISION:
-        return _decided(state, row)
+        return _decided(state, row, position)
     if kind == OUTCOME:
         assert sent is not None
+        sent.position = position
         _settled(state, row, sent)
         return sent
     _changed(state, row.code, json.loads(str(row.detail)))
@@ -42,20 +47,18 @@ def recall(state: State, rows: list[Row]) -> list[Sent]:
         elif row.kind == OUTCOME:
             sent = found.get((row.replica, row.sequence))
             if sent is not None:
-                sent.arm, sent.share = state.roster.index(row.arm), share_of(row.value, row.cost or 0.0)
-                sent.outcome, sent.waiting = row, False
+                sent.settle(row, state.roster.index(row.arm))
         elif row.code == "reset":
             _forget(list(found.values()), _reset_arms(state, json.loads(str(row.detail))))
     return list(found.values())
 
 
-def _decided(state: State, row: Row) -> Sent:
+def _decided(state: State, row: Row, position: int) -> Sent:
     """Count a decision in the statistics of its segment and of all above it, and remember it."""
     sent = _remembered(state, row)
-    if sent.share is PENDING:
-        segment = row.segment or ""
-        main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
-        main.fold(main.book, sent.arm, 1, 0, 0.0, 0.0)
+    sent.position = position
+    if sent.is_pending:
+        state.tree.nodes[sent.segment].main.fold(sent.arm, 1, 0, 0.0, 0.0)
     ledger, limit = state.ledger, state.settings.remember
     if len(ledger) >= limit:
         ledger.trim(limit)
@@ -68,50 +71,43 @@ def _decided(state: State, row: Row) -> Sent:
 
 def _remembered(state: State, row: Row) -> Sent:
     """A decision from its row. A clock that jumped cannot make its deadline longer than the whole."""
-    _, replica, sequence, at, _, _, name, _, _, _, detail = row
-    deadline_s, passed = state.settings.deadline_s, state.clock() - at
-    due = time.monotonic() + deadline_s
-    if passed > 0.0:
-        due -= passed if passed < deadline_s else deadline_s
-    id = state.prefix + hex(sequence)[2:] if replica == state.replica else state.id_of(replica, sequence)
-    shadow = detail is not None and "shadow" in json.loads(detail)
-    return Sent(id, row, state.roster.index(name), due, state.version, NOTHING if shadow else PENDING)
+    deadline_s, passed = state.settings.deadline_s, state.clock() - row.at
+    due = time.monotonic() + deadline_s - min(max(passed, 0.0), deadline_s)
+    arm, name = state.roster.index(row.arm), row.segment or ""
+    segment = (state.tree.known(name) or state.tree.levels(name))[0].number
+    shadow = row.detail is not None and "shadow" in json.loads(row.detail)
+    sent = Sent(
+        row.replica, row.sequence, segment, arm, arm, CODES.index(row.code), state.version, row.at, due,
+        number_or_nan(row.value), number_or_nan(row.cost), 0 if shadow else 1,
+    )  # fmt: skip
+    sent.id = state.id_of(row.replica, row.sequence)
+    sent.note = None if row.request_id is None else Note(row.request_id, name, row.detail)
+    return sent
 
 
 def _settled(state: State, row: Row, sent: Sent) -> None:
     """Count an outcome, or the correction of one, or what the deadline says unless something was said before."""
-    if row.code == "default" and sent.outcome is not None:
+    if row.code == "default" and sent.settled != OPEN:
         return
-    made, old = sent.row, sent.share
-    segment = made.segment or ""
-    main = (state.tree.known(segment) or state.tree.levels(segment))[0].main
-    arm = state.roster.index(row.arm)
-    share = NOTHING if sent.forgotten else share_of(row.value, row.cost or 0.0)
-    new_sent, seen, reward, cost = share
-    if arm != sent.arm:
-        main.fold(main.book, sent.arm, -old.sent, -old.seen, -old.reward, -old.cost)
-        main.fold(main.book, arm, new_sent, seen, reward, cost)
-    elif old is PENDING:
-        main.fold(main.book, arm, new_sent - 1, seen, reward, cost)
+    main = state.tree.nodes[sent.segment].main
+    arm, first = sent.arm, sent.settled != ARRIVED
+    before = sent.sent, sent.seen, sent.reward, sent.cost
+    sent.settle(row, state.roster.index(row.arm))
+    changes = sent.sent - before[0], sent.seen - before[1], sent.reward - before[2], sent.cost - before[3]
+    if sent.arm != arm:
+        main.fold(arm, -before[0], -before[1], -before[2], -before[3])
+        main.fold(sent.arm, sent.sent, sent.seen, sent.reward, sent.cost)
     else:
-        main.fold(main.book, arm, new_sent - old.sent, seen - old.seen, reward - old.reward, cost - old.cost)
-    if made.code == "holdout" or state.settings.holdout:
-        group = state.groups["holdout" if made.code == "holdout" else "routed"]
-        for n, (now, before) in enumerate(zip(share[1:], old[1:], strict=True)):
-            group[n] += now - before
+        main.fold(arm, *changes)
+    if sent.code == HOLDOUT or state.settings.holdout:
+        group = state.groups["holdout" if sent.code == HOLDOUT else "routed"]
+        for n, change in enumerate(changes[1:]):
+            group[n] += change
     if row.code == "default":
         state.expired += 1
-    elif sent.outcome is None or sent.arrived is None:
+    elif first:
         state.arrived += 1
-    sent.arm, sent.share, sent.outcome, sent.waiting = arm, share, row, False
-
-
-def count_pending(state: State, sent: Sent, by: int) -> None:
-    """Count a decision that is not in the log once more, or not."""
-    if sent.share == PENDING:
-        main = state.tree.levels(sent.row.segment or "")[0].main
-        main.fold(main.book, sent.arm, by, 0, 0.0, 0.0)
-    state.decided += by
+    state.ledger.keep(sent)
 
 
 def _changed(state: State, action: str, body: dict[str, Any]) -> None:
@@ -136,7 +132,8 @@ def _changed(state: State, action: str, body: dict[str, Any]) -> None:
     elif action == "reset":
         arms = _reset_arms(state, body)
         state.tree.forget(arms)
-        _forget(list(state.ledger), arms)
+        for sent in _forget(state.ledger, arms):
+            state.ledger.keep(sent)
     else:
         state.roster.change(action, body["arm"], body["price"])
         state.tree.rearrange(state.roster)
@@ -146,8 +143,10 @@ def _reset_arms(state: State, body: dict[str, Any]) -> list[int]:
     return state.roster.everyone() if body["arm"] is None else [state.roster.index(body["arm"])]
 
 
-def _forget(decisions: list[Sent], arms: list[int]) -> None:
+def _forget(decisions: Iterable[Sent], arms: list[int]) -> list[Sent]:
     """A reset keeps what is pending. An outcome it forgot cannot be corrected any more: that would count what it did away with."""
-    for sent in decisions:
-        if sent.arm in arms and not sent.waiting and sent.share != PENDING:
-            sent.share, sent.forgotten = NOTHING, True
+    forgotten = [sent for sent in decisions if sent.arm in arms and not sent.waiting and not sent.is_pending]
+    for sent in forgotten:
+        sent.count_for_nothing()
+        sent.forgotten = 1
+    return forgotten

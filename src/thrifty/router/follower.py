@@ -7,11 +7,11 @@ for bit, and nothing has to be undone but a decision whose request_id another re
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thrifty.router.decision import Decision
-from thrifty.router.fold import apply, count_pending, recall
+from thrifty.router.fold import apply, recall
 from thrifty.router.outcome import outcome_row
 from thrifty.router.restore import find, take
 from thrifty.router.sent import Sent
@@ -28,7 +28,10 @@ GRACE_S = 2.0
 class Flight:
     """A decision of this replica that is not in the log yet."""
 
-    sent: Sent
+    id: str
+    segment: int
+    arm: int
+    is_pending: bool
     answers: list[Decision] = field(default_factory=list)
     counted: bool = True
 
@@ -56,15 +59,15 @@ class Follower:
 
     def send(self, row: Row, sent: Sent | None) -> Sent:
         """Hand a decision of this replica, or the default outcome of one, to the log; the decision."""
-        ticket = self._journal.append(row, keep=True)
+        ticket, ledger = self._journal.append(row, keep=True), self._router._state.ledger
         if row.kind != DECISION:
             assert sent is not None
-            sent.waiting = False
+            sent.waiting = 0
+            ledger.keep(sent)
             return sent
-        made = apply(self._router._state, row)
+        made = apply(self._router._state, row, position=ticket)
         assert made is not None
-        made.position = ticket
-        self._flights[ticket] = Flight(made)
+        self._flights[ticket] = Flight(made.id, made.segment, made.arm, made.is_pending)
         return made
 
     def change(self, row: Row) -> int:
@@ -102,14 +105,15 @@ class Follower:
         except StoreError:  # it was given up
             del self._said[sent.id]
             return sent, sent.position
-        ahead = Sent(sent.id, sent.row, self._router.roster.index(row.arm), sent.due, sent.version, sent.share)
-        ahead.outcome, ahead.waiting = row, False
+        ahead = replace(sent)
+        ahead.settle(row, self._router.roster.index(row.arm))
         return ahead, ticket
 
-    def may_speak_for(self, sent: Sent, now: float) -> bool:
+    def may_speak_for(self, decision_id: str, now: float) -> bool:
         """Whether it is for this replica to give a late decision its default outcome: one of its own, or of one that is gone."""
-        replica = self._router._state.replica
-        return (sent.row.replica == replica or now >= sent.due + GRACE_S + replica % 4) and self.may_write()
+        state = self._router._state
+        replica, sent = state.replica, find(state, decision_id, None)
+        return (sent.replica == replica or now >= sent.due + GRACE_S + replica % 4) and self.may_write()
 
     def may_write(self) -> bool:
         """Whether the log takes rows that it can keep."""
@@ -144,8 +148,8 @@ class Follower:
         with router._lock:
             state, flight = router._state, self._flights.pop(ticket)
             if flight.counted:
-                count_pending(state, flight.sent, -1)
-                state.ledger.remove(flight.sent)
+                self._count(flight, -1)
+                state.ledger.remove(flight.id)
             first = state.ledger.find(state.id_of(known.replica, known.sequence)) or recall(state, [known])[0]
             again = router._repeat(first)
             for decision in flight.answers:
@@ -154,12 +158,18 @@ class Follower:
     @contextmanager
     def grounded(self) -> Iterator[None]:
         """Meanwhile the state counts only what is in the log."""
-        state = self._router._state
-        flying = [flight.sent for flight in self._flights.values() if flight.counted]
-        for sent in flying:
-            count_pending(state, sent, -1)
+        flying = [flight for flight in self._flights.values() if flight.counted]
+        for flight in flying:
+            self._count(flight, -1)
         try:
             yield
         finally:
-            for sent in flying:
-                count_pending(state, sent, 1)
+            for flight in flying:
+                self._count(flight, 1)
+
+    def _count(self, flight: Flight, by: int) -> None:
+        """Count a decision that is not in the log once more, or not."""
+        state = self._router._state
+        if flight.is_pending:
+            state.tree.nodes[flight.segment].main.fold(flight.arm, by, 0, 0.0, 0.0)
+        state.decided += by

@@ -8,6 +8,8 @@ import numpy as np
 from thrifty.compiled import builder, driver, index, kernel
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
 from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.router.memory import array_at
+from thrifty.router.sent import EXPLOIT, EXPLORE, HOLDOUT, ONLY, OPEN, SPOKEN_FOR, Entry
 from thrifty.statistics import Outcome, copy_sums, mean_cost, mean_reward
 from thrifty.streams import start_stream, uniform
 
@@ -23,6 +25,7 @@ class State(NamedTuple):
     truth: Any  # the segment's statistics, of all arms
     arms: Any  # place in this rule -> arm of the segment
     places: Any  # arm of the segment -> place in this rule, or -1
+    prices: Any  # of the arms; NaN where unknown, while `costs` are all unknown or none
     stats: Any  # this rule's copy
     memory: Any
     spare: Any
@@ -31,12 +34,15 @@ class State(NamedTuple):
     facts: Any
     outcomes: Any  # how many the segment has seen, of all arms
     parent: Any  # the book of the segment above; 0 for none
+    number: Any  # of the segment in its tree
 
+
+_INTEGER = np.dtype(np.int64)
 
 STREAMS = 4
 """Streams of a decision: its choice, its probability, its group, and whether newcomers are offered."""
 
-ARM, PROPENSITY, GREEDY, BEST, FLOOR, FACTS = 0, 1, 2, 3, 4, 5
+ARM, PROPENSITY, GREEDY, BEST, FLOOR, CODE, FACTS = 0, 1, 2, 3, 4, 5, 6
 """Where a decision's facts lie in the array that `choose_arm` fills; then come a mean, an outcome count and a cost per arm."""
 
 
@@ -125,6 +131,7 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
         if of <= draws:
             copy(state.memory, state.spare)
     facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else same / of
+    facts[CODE] = ONLY if stats.size == 1 else EXPLOIT if facts[GREEDY] == arm else EXPLORE
     return arm
 
 
@@ -183,6 +190,56 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
                 observe(terms, stats, state.memory, Outcome(place, reward, cost, np.nan))
             else:
                 refresh(observe, terms, stats, state.memory, place)
+
+
+@driver
+def decide(
+    init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, home, entries, slot, at, due, replica, version
+):  # fmt: skip
+    """`choose_arm`; and if there is a slot, remember and count the decision as `apply` does with its row.
+
+    `home` is the book of the segment, which may be another one than that of whoever decides for it.
+    """
+    place = choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws)
+    if slot < 0:
+        return place
+    state = unpack(book)
+    arm = state.arms[place]
+    entry = array_at(entries, slot + 1, Entry)[slot]
+    entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, unpack(home).number, version
+    entry.made, entry.arm, entry.code = arm, arm, int(state.facts[CODE])
+    entry.at, entry.due, entry.propensity, entry.price = at, due, state.facts[PROPENSITY], state.prices[place]
+    entry.sent, entry.seen, entry.reward, entry.cost = 1, 0, 0.0, 0.0
+    entry.settled, entry.said_at, entry.said_value, entry.said_cost = OPEN, math.nan, math.nan, math.nan
+    entry.waiting, entry.forgotten, entry.position = 1, 0, 0
+    fold(init, choose, observe, parts, Parameters, unpack, copy, home, arm, 1, 0, 0.0, 0.0)
+    return place
+
+
+@driver
+def tell(
+    init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost, books, entries, slot, at, how
+):
+    """`fold`; or if there is a slot, count a first outcome of that decision at the price that was expected, as `apply` does.
+
+    Returns what it cost; NaN when there is more to it (an outcome was there already, a price is unknown, a holdout, statistics
+    that were reset), and then nothing has happened. `books` are those of all segments by number; `how` is ARRIVED or SPOKEN_FOR.
+    """
+    if slot >= 0:
+        entry = array_at(entries, slot + 1, Entry)[slot]
+        cost = entry.price
+        if entry.settled >= how or entry.code == HOLDOUT or entry.forgotten != 0 or np.isnan(cost):
+            return np.nan
+        if entry.sent == 0 and how == SPOKEN_FOR:
+            return np.nan
+        book, arm = array_at(books, entry.segment + 1, _INTEGER)[entry.segment], entry.arm
+        sent, seen = 1 - entry.sent, 1 - entry.seen
+        entry.settled, entry.said_at, entry.said_value, entry.said_cost, entry.waiting = how, at, reward, cost, 0
+        before, paid_before = entry.reward, entry.cost
+        entry.sent, entry.seen, entry.reward, entry.cost = 1, 1, reward, cost
+        reward, cost = reward - before, cost - paid_before
+    fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost)
+    return cost
 
 
 @driver

@@ -1,11 +1,12 @@
 """Outcomes: what a caller says came back, as a row of the log."""
 
-from thrifty.router.sent import PENDING, Sent
+from math import isnan
+
+from thrifty.router.sent import ARRIVED, Sent, number_or_none
 from thrifty.router.settings import checked_price
 from thrifty.router.state import State
 from thrifty.store.row import OUTCOME, Row
 
-_new = tuple.__new__  # half the time of calling the class
 _NUMBERS = (int, float)
 _REWARDS = {"success": 1.0, "failure": 0.0, "void": None}
 
@@ -38,35 +39,30 @@ def outcome_row(
 
     What an earlier outcome said the arm cost still holds, unless this one says otherwise.
     """
-    roster, made, arrived = state.roster, sent.row, sent.arrived
-    if arrived is None and arm is None and occurred_at is None and made.cost is not None:  # nearly always
-        paid = made.cost if cost is None else cost
-        return _new(
-            Row, (OUTCOME, made.replica, made.sequence, state.clock(), None, None, made.arm, value, paid, "recorded", None)
-        )  # fmt: skip
-    if occurred_at is not None and arrived is not None and occurred_at < arrived.at:
+    roster, arrived = state.roster, sent.settled == ARRIVED
+    if occurred_at is not None and arrived and occurred_at < sent.said_at:
         return "stale"
     used = sent.arm if arm is None else roster.index(arm)
-    name = roster.names[used]
-    if arrived is not None and arrived.arm == name:
-        if value is None and arrived.value is None:
+    name, again = roster.names[used], arrived and used == sent.arm
+    if again:
+        if value is None and isnan(sent.said_value):
             return "duplicate"
-        if cost is None and arrived.value is not None:
-            cost = arrived.cost
+        if cost is None and not isnan(sent.said_value):
+            cost = number_or_none(sent.said_cost)
     if cost is None:
-        cost = sent.row.cost if name == sent.row.arm else roster.prices[used]
+        cost = number_or_none(sent.price) if used == sent.made else roster.prices[used]
     if cost is None and value is not None:
         raise ValueError(f"cost must come with the outcome of {name!r}, whose price is unknown")
-    if arrived is not None and arrived.arm == name and arrived.value == value and arrived.cost == cost:
+    if again and number_or_none(sent.said_value) == value and number_or_none(sent.said_cost) == cost:
         return "duplicate"
-    code = "recorded" if arrived is None else "corrected"
     at = state.clock() if occurred_at is None else occurred_at
-    return Row(OUTCOME, sent.row.replica, sent.row.sequence, at, None, None, name, value, cost, code, None)
+    return Row(
+        OUTCOME, sent.replica, sent.sequence, at, None, None, name, value, cost, "corrected" if arrived else "recorded", None
+    )
 
 
 def default_row(state: State, sent: Sent) -> Row:
     """What the deadline says of a decision without an outcome."""
-    failed = state.settings.default_outcome == "failure" and sent.share is PENDING
-    arm, paid = state.roster.names[sent.arm], sent.row.cost or 0.0
-    row = sent.row
-    return Row(OUTCOME, row.replica, row.sequence, state.clock(), None, None, arm, 0.0 if failed else None, paid, "default", None)
+    value = 0.0 if state.settings.default_outcome == "failure" and sent.is_pending else None
+    arm, paid = state.roster.names[sent.arm], number_or_none(sent.price) or 0.0
+    return Row(OUTCOME, sent.replica, sent.sequence, state.clock(), None, None, arm, value, paid, "default", None)

@@ -64,6 +64,6 @@ def find(state: State, decision_id: str, journal: Journal | None, *, before: int
     except ValueError:
         known = False
     found = recall(state, journal.find(*number, before=before)) if known and journal is not None else []
-    if not found or found[0].row.at < state.pruned_before:
+    if not found or found[0].at < state.pruned_before:
         raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
     return found[0]

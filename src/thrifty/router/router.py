@@ -11,20 +11,22 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from thrifty.router.choice import choose, decider_of
+from thrifty.router.choice import choose, decider_of, is_usual
 from thrifty.router.decision import Decision
 from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.fold import apply
 from thrifty.router.follower import Follower
+from thrifty.router.kernels import CODE, PROPENSITY
 from thrifty.router.outcome import checked_outcome, default_row, outcome_row
 from thrifty.router.restore import find, restore
 from thrifty.router.roster import Roster
-from thrifty.router.sent import Sent
+from thrifty.router.segment import Segment
+from thrifty.router.sent import ARRIVED, CODES, SPOKEN_FOR, Note, Sent
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
 from thrifty.router.snapshot import dump
 from thrifty.router.state import State
-from thrifty.router.view import Key, View
-from thrifty.store.row import CHANGE, DECISION, Journal, Row, StoreError
+from thrifty.router.view import Key
+from thrifty.store.row import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
 
 SNAPSHOT_EVERY = 100_000
 """Rows of the log between two snapshots."""
@@ -143,8 +145,9 @@ class Router:
 
         """
         decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context)
-        self.wait(decision.position)
-        self.finish(decision)
+        if decision.position:
+            self.wait(decision.position)
+            self.finish(decision)
         return decision
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
@@ -162,46 +165,75 @@ class Router:
     ) -> Decision:  # fmt: skip
         """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
         with self._lock:
-            state = self._state
-            ledger = state.ledger
+            state, now = self._state, time.monotonic()
             if self._follower is not None:
                 self._follower.admit(keep=True)
-            if self._stale or time.monotonic() >= ledger.next_due:
+            if self._stale or now >= state.ledger.next_due:
                 self._ready()
-                state, ledger = self._state, self._state.ledger
+                state = self._state
             if request_id is not None:
-                known = ledger.answered(checked_text("request_id", request_id))
+                known = state.ledger.answered(checked_text("request_id", request_id))
                 if known is not None:
                     return self._repeat(known)
-            roster, settings = state.roster, state.settings
-            key = None if eligible is None else roster.key_of(eligible)
+            ledger, settings = state.ledger, state.settings
+            key = None if eligible is None else state.roster.key_of(eligible)
             plain = key is None and context is None and settings.mode == "live"
             detail = None if plain else self._detail(key, context)  # before the rule chooses, so that nothing can go wrong after it
             levels = state.tree.known(segment) or state.tree.levels(checked_segment(segment))
             if len(ledger) >= settings.remember:
                 while (oldest := ledger.trim(settings.remember)) is not None:
                     self._speak_for(oldest)
-            sequence = state.sequence + 1
-            arm, code, propensity, view, decider = choose(state, sequence, levels, key)
-            price = roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
-            sent = self._take_in(
-                _new(
-                    Row,
-                    (
-                        DECISION, state.replica, sequence, state.clock(), segment, request_id, roster.names[arm], propensity, price,
-                        code, detail,
-                    ),
-                )
-            )  # fmt: skip
-            decision = Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
+            if plain and self._follower is None and is_usual(state):
+                return self._decide_as_usual(state, levels, segment, request_id, now)
+            arm, code, propensity, view = choose(state, state.sequence + 1, levels, key)
+            name = state.roster.names[arm]
+            price = state.roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
+            made = (DECISION, state.replica, state.sequence + 1, state.clock(), segment, request_id)
+            sent = self._take_in(Row(*made, name, propensity, price, code, detail))
+            decision = Decision(sent.id, name, code, propensity, segment, state.version, view)
+            decision.position = sent.position
             if self._follower is not None:
                 self._follower.answered(decision)
             return decision
 
+    def _decide_as_usual(
+        self, state: State, levels: tuple[Segment, ...], segment: str, request_id: str | None, now: float
+    ) -> Decision:
+        """Nearly every decision: the rule chooses, and one kernel does what `apply` would do with the row."""
+        settings, ledger, home = state.settings, state.ledger, levels[0]
+        view = home.main if home.outcomes[0] >= settings.young_outcomes else decider_of(state, levels).main
+        sequence, slot, at, due = state.sequence + 1, ledger.next_slot(), state.clock(), now + settings.deadline_s
+        place = view.decide(
+            view.book,
+            sequence,
+            settings.propensity_draws,
+            home.main.book,
+            ledger.address,
+            slot,
+            at,
+            due,
+            state.replica,
+            state.version,
+        )
+        id = state.prefix + hex(sequence)[2:]
+        ledger.entered(id, due, None if request_id is None else Note(request_id, segment, None))
+        state.sequence = sequence
+        state.decided += 1
+        code, propensity = CODES[int(view.peek[CODE])], view.peek[PROPENSITY]
+        decision = Decision(id, view.names[place], code, propensity, segment, state.version, view)
+        if self._journal is not None:
+            row = (
+                DECISION, state.replica, sequence, at, segment, request_id, decision.arm, propensity, view.prices[place], code, None
+            )  # fmt: skip
+            decision.position = self._append(_new(Row, row))
+            ledger.place(slot, decision.position)
+            self._reached(decision.position)
+        return decision
+
     def finish(self, decision: Decision) -> None:
         """Note, after waiting for a decision, whether it is given out degraded: before it is durable, because the store is away."""
         if self._follower is not None:
-            decision._sent.degraded = self._follower.is_degraded(decision.position)
+            decision.degraded = self._follower.is_degraded(decision.position)
 
     def is_degraded(self, position: int) -> bool:
         """Whether a decision need not be waited for any longer, because the store is away."""
@@ -236,23 +268,20 @@ class Router:
             said["context"] = _checked_context(context)
         return json.dumps(said) if said else None
 
-    def _name(self, view: View) -> tuple[str, ...]:
-        names = self.roster.names
-        view.names = tuple(names[arm] for arm in view.arms)
-        return view.names
-
     def _repeat(self, sent: Sent) -> Decision:
         """The same decision once more; its reason and fallbacks are of what is known now."""
-        state, row = self._state, sent.row
-        detail = json.loads(row.detail) if row.detail else {}
-        decider = decider_of(state, state.tree.levels(row.segment or ""))
+        state, note = self._state, sent.note
+        detail = json.loads(note.detail) if note is not None and note.detail is not None else {}
+        segment = state.tree.nodes[sent.segment].name if note is None else note.segment
+        decider = decider_of(state, state.tree.levels(segment))
         try:
             view = decider.view(state.roster.key_of(dict(detail["eligible"]))) if "eligible" in detail else decider.main
         except ValueError:  # none of those arms is active any more
             view = decider.main
         view.look()
-        decision = Decision(sent, view.peek.tobytes(), view.names or self._name(view), decider.name)
-        decision.repeated = True
+        arm, code = state.roster.names[sent.made], CODES[sent.code]
+        decision = Decision(sent.id, arm, code, sent.propensity, segment, sent.version, view)
+        decision.position, decision.repeated = sent.position, True
         if self._follower is not None:
             self._follower.answered(decision)
         return decision
@@ -287,7 +316,8 @@ class Router:
 
         """
         said, position = self.record_soon(decision_id, reward, status=status, cost=cost, arm=arm, occurred_at=occurred_at)
-        self.wait(position)
+        if position:
+            self.wait(position)
         return said
 
     def record_soon(
@@ -309,12 +339,38 @@ class Router:
                 state = self._state
             if self._follower is not None:
                 return self._follower.record(decision_id, value, cost, arm, occurred_at)
-            sent = state.ledger.find(decision_id) or find(state, decision_id, self._journal)
+            if value is not None and cost is None and arm is None and occurred_at is None and not state.settings.holdout:
+                position = self._settle_as_usual(state, decision_id, value, "recorded")
+                if position is not None:
+                    return "recorded", position
+            sent = find(state, decision_id, self._journal)
             row = outcome_row(state, sent, value, cost, arm, occurred_at)
             if isinstance(row, str):
                 return row, sent.position
             self._take_in(row, sent)
             return row.code, sent.position
+
+    def _settle_as_usual(self, state: State, decision_id: str, value: float, code: str) -> int | None:
+        """Nearly every outcome: one kernel does what `apply` would do with the row. Its position; None if it is not as usual."""
+        ledger, at, how = state.ledger, state.clock(), ARRIVED if code == "recorded" else SPOKEN_FOR
+        slot = ledger.slot_of(decision_id)
+        if slot is None:
+            return None
+        paid = state.tree.root.main.tell(0, 0, 0, 0, value, 0.0, state.tree.books, ledger.address, slot, at, how)
+        if paid != paid:  # NaN
+            return None
+        if how == ARRIVED:
+            state.arrived += 1
+        else:
+            state.expired += 1
+        if self._journal is None:
+            return 0
+        replica, sequence, made = ledger.made_by(slot)
+        row = (OUTCOME, replica, sequence, at, None, None, state.roster.names[made], value, paid, code, None)
+        position = self._append(_new(Row, row))
+        ledger.place(slot, position)
+        self._reached(position)
+        return position
 
     def expire(self) -> None:
         """Give every decision past its deadline the default outcome; `decide` and `record` do so by themselves."""
@@ -338,9 +394,14 @@ class Router:
                 return
             self._speak_for(late)
 
-    def _speak_for(self, sent: Sent) -> None:
+    def _speak_for(self, decision_id: str) -> None:
         """The default outcome of a decision."""
-        self._take_in(default_row(self._state, sent), sent)
+        state, settings = self._state, self.settings
+        usual = self._follower is None and settings.default_outcome == "failure" and not settings.holdout
+        if usual and self._settle_as_usual(state, decision_id, 0.0, "default") is not None:
+            return
+        sent = find(state, decision_id, self._journal)
+        self._take_in(default_row(state, sent), sent)
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -391,8 +452,8 @@ class Router:
             raise ValueError("a router without a store has no log to prune")
         with self._lock:
             before = min(before, self._state.clock() - self.settings.deadline_s)
-            for sent in [sent for sent in self._state.ledger if sent.waiting and sent.row.at < before]:
-                self._speak_for(sent)
+            for sent in [sent for sent in self._state.ledger if sent.waiting and sent.at < before]:
+                self._speak_for(sent.id)
             position = self._take_change("prune", {"before": before, "by": by})
         self.wait(position)
         with self._lock:
@@ -482,21 +543,22 @@ class Router:
             return apply(self._state, row, sent)
         if self._follower is not None:
             return self._follower.send(row, sent)
+        position = self._append(row)
+        sent = apply(self._state, row, sent, position)
+        self._reached(position)
+        return sent
+
+    def _append(self, row: Row) -> int:
+        """Hand a row to the log; its position. If the log does not take it, the fold begins anew."""
+        assert self._journal is not None
         try:
-            position = self._journal.append(row)
+            return self._journal.append(row)
         except StoreError:
             self._reload()
             raise
-        self._position = position
-        sent = apply(self._state, row, sent)
-        if sent is not None:
-            sent.position = position
-        if position - self._snapshot_at >= SNAPSHOT_EVERY:
-            self._snapshot()
-        return sent
 
     def _reached(self, position: int) -> None:
-        """The state is the fold of a shared log up to `position`."""
+        """The state is the fold of the log up to `position`."""
         self._position = position
         if position - self._snapshot_at >= SNAPSHOT_EVERY:
             self._snapshot()

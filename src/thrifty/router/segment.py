@@ -12,8 +12,8 @@ MAX_VIEWS = 32
 class Segment:
     """Statistics of a segment and of everything below it, so that a young child can lean on its parent."""
 
-    def __init__(self, name: str, kit: Kit, key: Key, *, n_arms: int, parent: "Segment | None") -> None:
-        self.name, self.kit, self.parent = name, kit, parent
+    def __init__(self, name: str, kit: Kit, key: Key, *, n_arms: int, parent: "Segment | None", number: int) -> None:
+        self.name, self.kit, self.parent, self.number = name, kit, parent, number
         self.truth = np.zeros(n_arms, ArmStatistics)
         self._outcomes = np.zeros(1, np.int64)
         self.outcomes = memoryview(self._outcomes.data)  # one number: how many the rule was told of
@@ -28,7 +28,7 @@ class Segment:
         if found is None:
             if len(self.views) >= MAX_VIEWS:
                 del self.views[next(iter(self.views))]
-            found = self.views[key] = View(self.kit, key, self.truth, self._outcomes)
+            found = self.views[key] = View(self.kit, key, self.truth, self._outcomes, segment=self.name)
         else:
             found.catch_up()
         return found
@@ -43,7 +43,8 @@ class Segment:
         self.views.clear()
 
     def _make_main(self, key: Key) -> View:
-        return View(self.kit, key, self.truth, self._outcomes, 0 if self.parent is None else self.parent.main.book)
+        above = 0 if self.parent is None else self.parent.main.book
+        return View(self.kit, key, self.truth, self._outcomes, parent=above, segment=self.name, number=self.number)
 
     def forget(self, arms: list[int]) -> None:
         """The statistics of these arms begin again at zero, apart from what is pending. The parent must have done so before."""

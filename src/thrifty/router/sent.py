@@ -1,49 +1,90 @@
 """A decision as the router remembers it: what it counts for in the statistics now, and what it would after an outcome."""
 
+from dataclasses import dataclass, fields
+from math import isnan, nan
 from typing import NamedTuple
 
+import numpy as np
+
+from thrifty.compiled import record
 from thrifty.store.row import Row
 
+CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
+"""Why an arm was chosen; a remembered decision keeps the number."""
 
-class Share(NamedTuple):
-    """What one decision adds to the sums of its arm."""
-
-    sent: int
-    seen: int
-    reward: float
-    cost: float
+EXPLOIT, EXPLORE, ONLY, HOLDOUT = 0, 1, 2, 4
+OPEN, SPOKEN_FOR, ARRIVED = 0, 1, 2
+"""How a decision stands: without an outcome, with that of the deadline, with one that came."""
 
 
-_new = tuple.__new__  # half the time of calling the class
+class Note(NamedTuple):
+    """What is kept of a decision that may be asked for once more."""
 
-PENDING, NOTHING = Share(1, 0, 0.0, 0.0), Share(0, 0, 0.0, 0.0)
-"""Sent and not seen; and what a void outcome, an ignored one, or a shadow decision without a report counts for."""
+    request_id: str
+    segment: str
+    detail: str | None
 
 
+@dataclass(slots=True)
 class Sent:
-    """One remembered decision: its row of the log, and what has become of it."""
+    """One remembered decision. NaN stands for what is unknown; a `said_value` of NaN is a void outcome."""
 
-    __slots__ = ("arm", "degraded", "due", "forgotten", "id", "outcome", "position", "row", "share", "version", "waiting")
-
-    def __init__(self, id: str, row: Row, arm: int, due: float, version: int, share: Share) -> None:
-        self.id = id
-        self.row = row
-        self.arm = arm
-        self.due = due  # by the monotonic clock
-        self.version = version  # of the router when it was made
-        self.share = share
-        self.outcome: Row | None = None  # the last row that settled it
-        self.waiting = True  # for an outcome, or the deadline
-        self.forgotten = False  # what it counted for was, when the arm's statistics were reset
-        self.position = 0  # of its last row in the log
-        self.degraded = False
+    replica: int
+    sequence: int
+    segment: int  # its number in the tree
+    made: int  # the arm it decided for
+    arm: int  # the arm that was used, as far as is known
+    code: int
+    version: int  # of the router when it was made
+    at: float
+    due: float  # by the monotonic clock
+    propensity: float
+    price: float
+    sent: int  # what it counts for in the sums of its arm: this and the next three
+    seen: int = 0
+    reward: float = 0.0
+    cost: float = 0.0
+    settled: int = OPEN
+    said_at: float = nan  # the last outcome: when, what, and at what cost
+    said_value: float = nan
+    said_cost: float = nan
+    waiting: int = 1  # for an outcome, or the deadline
+    forgotten: int = 0  # whether what it counted for was, when the arm's statistics were reset
+    position: int = 0  # of its last row in the log
+    id: str = ""
+    note: Note | None = None
 
     @property
-    def arrived(self) -> Row | None:
-        """The outcome, if one came, rather than the deadline."""
-        return None if self.outcome is None or self.outcome.code == "default" else self.outcome
+    def is_pending(self) -> bool:
+        """Whether it counts as sent and not seen."""
+        return self.sent == 1 and self.seen == 0
+
+    def settle(self, row: Row, arm: int) -> None:
+        """Let an outcome be the last word, and count for what it says."""
+        self.arm, self.waiting = arm, 0
+        self.settled = SPOKEN_FOR if row.code == "default" else ARRIVED
+        self.said_at = row.at
+        self.said_value, self.said_cost = number_or_nan(row.value), number_or_nan(row.cost)
+        if row.value is None or self.forgotten:
+            self.count_for_nothing()
+        else:
+            self.sent, self.seen, self.reward, self.cost = 1, 1, row.value, row.cost or 0.0
+
+    def count_for_nothing(self) -> None:
+        """Like a void outcome, an ignored one, or a shadow decision without a report."""
+        self.sent, self.seen, self.reward, self.cost = 0, 0, 0.0, 0.0
 
 
-def share_of(reward: float | None, cost: float) -> Share:
-    """What an outcome counts for; a reward of None is void."""
-    return NOTHING if reward is None else _new(Share, (1, 1, reward, cost))
+NUMBERS = [field.name for field in fields(Sent) if field.type in (int, float)]
+Entry = record([(field.name, {int: np.int64, float: np.float64}[field.type]) for field in fields(Sent) if field.name in NUMBERS])  # type: ignore[index]
+"""The numbers of a `Sent` as compiled code and the ledger keep them: a record of fields of eight bytes each."""
+
+
+def number_or_nan(value: float | None) -> float:
+    """NaN for None."""
+    return nan if value is None else value
+
+
+def number_or_none(value: float) -> float | None:
+    """None for NaN."""
+    return None if isnan(value) else value

@@ -17,6 +17,8 @@ class Tree:
         self._replica = replica
         self._stream = np.zeros(4, np.uint64)
         self._segments: dict[str, Segment] = {}  # parents before their children
+        self.nodes: list[Segment] = []  # the same by number
+        self._books = np.zeros(64, np.int64)  # of the nodes, for compiled code
         self._levels: dict[str, tuple[Segment, ...]] = {}
         self.known = self._levels.get  # levels of a segment that was asked for before, or None
         self.retune(settings, roster)
@@ -25,7 +27,7 @@ class Tree:
         """Other settings: the statistics stay, the rules begin again from them."""
         self._settings = settings
         self._words = spread_seed(settings.seed, (self._replica,))
-        self._kit = Kit(settings, self._words)
+        self._kit = Kit(settings, self._words, roster.names)
         self.rearrange(roster)
 
     def rearrange(self, roster: Roster) -> None:
@@ -37,6 +39,13 @@ class Tree:
         if not self._segments:
             self._make("")
             self._levels[""] = (self._segments[""],)
+        self._list_books()
+
+    def _list_books(self, first: int = 0) -> None:
+        if len(self.nodes) > self._books.size:
+            self._books = np.resize(self._books, 2 * self._books.size)
+        self._books[first : len(self.nodes)] = [node.main.book for node in self.nodes[first:]]
+        self.books = self._books.ctypes.data
 
     def rehearse(self, *, newcomers: bool) -> None:
         """Compile now what decisions will need, so that none of them has to wait for it."""
@@ -47,6 +56,7 @@ class Tree:
         """The statistics of these arms begin again."""
         for segment in self._segments.values():
             segment.forget(arms)
+        self._list_books()
 
     @property
     def root(self) -> Segment:
@@ -74,6 +84,7 @@ class Tree:
             return tuple(self._segments[each] for each in (*path, "") if each in self._segments)
         for each in reversed(missing):
             self._make(each)
+        self._list_books(len(self.nodes) - len(missing))
         self._levels[name] = tuple(self._segments[each] for each in (*path, ""))
         return self._levels[name]
 
@@ -83,4 +94,6 @@ class Tree:
 
     def _make(self, name: str) -> None:
         parent = self._segments[name.rpartition("/")[0]] if name else None
-        self._segments[name] = Segment(name, self._kit, self._key, n_arms=self._n_arms, parent=parent)
+        made = Segment(name, self._kit, self._key, n_arms=self._n_arms, parent=parent, number=len(self.nodes))
+        self._segments[name] = made
+        self.nodes.append(made)

@@ -11,7 +11,7 @@ from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
 from thrifty.policies.contract import next_horizon
 from thrifty.problem import Terms
-from thrifty.router.kernels import FACTS, State, catch_up, choose_arm, fold, start_rule, survey, weigh_arm
+from thrifty.router.kernels import FACTS, State, catch_up, decide, start_rule, survey, tell, weigh_arm
 from thrifty.router.memory import copier, flatten, pack, unpacker
 from thrifty.router.settings import Settings
 from thrifty.statistics import no_statistics
@@ -24,8 +24,8 @@ Key = tuple[tuple[int, ...], tuple[float | None, ...]]
 class Kit:
     """The compiled functions of one policy, with known or with unknown costs; made once, for arms of any number."""
 
-    def __init__(self, settings: Settings, words: Stream) -> None:
-        self.settings, self.words = settings, words
+    def __init__(self, settings: Settings, words: Stream, names: list[str]) -> None:
+        self.settings, self.words, self.names = settings, words, names
         self.policy = policy(settings.policy)
         self.bound: dict[bool, dict[str, Callable[..., Any]]] = {}
 
@@ -34,12 +34,12 @@ class Kit:
         known = terms.costs is not None
         if known not in self.bound:
             self.bound[known] = {"start": bind_rule(start_rule, self.policy, terms, numbers)}
-        if state is not None and "choose" not in self.bound[known]:
+        if state is not None and "decide" not in self.bound[known]:
             more = {"unpack": unpacker(state), "copy": copier(state.memory)}
             drivers: dict[str, Callable[..., Any]] = {
-                "choose": choose_arm,
+                "decide": decide,
+                "tell": tell,
                 "weigh": weigh_arm,
-                "fold": fold,
                 "catch_up": catch_up,
                 "survey": survey,
             }
@@ -52,15 +52,26 @@ class View:
     """One rule over `key`; it knows the segment's statistics `truth` and keeps its own copy of the part it sees.
 
     `book` is where compiled code finds it; `parent` is the book of the segment above, which is told what this one is told.
+    `decide` and `tell` are the kernels of these names, called with it.
     """
 
-    def __init__(self, kit: Kit, key: Key, truth: NDArray[np.void], outcomes: NDArray[np.int64], parent: int = 0) -> None:
+    def __init__(
+        self,
+        kit: Kit,
+        key: Key,
+        truth: NDArray[np.void],
+        outcomes: NDArray[np.int64],
+        *,
+        parent: int = 0,
+        segment: str = "",
+        number: int = 0,
+    ) -> None:
         self.arms, self.prices = key
+        self.segment, self.names = segment, tuple([kit.names[arm] for arm in self.arms])
         n_arms, alpha = len(self.arms), kit.settings.alpha
         known = not any(price is None for price in self.prices)
-        costs = np.array([math.nan if price is None else price for price in self.prices])
-        if not known:
-            costs[:] = math.nan
+        prices = np.array([math.nan if price is None else price for price in self.prices])
+        costs = prices if known else np.full(n_arms, math.nan)
         terms = Terms(n_arms=n_arms, costs=costs if known else None, alpha=alpha, horizon=None)
         numbers = kit.policy.numbers(terms)
         by_cost = np.argsort(costs, kind="stable")
@@ -72,17 +83,28 @@ class View:
         self.facts = np.zeros(FACTS + 3 * n_arms)
         self.peek = memoryview(self.facts.data)  # the same numbers; reading one from Python is five times faster
         self.state = State(
-            *known_before, horizon, truth, np.array(self.arms, dtype=np.int64), places, no_statistics(n_arms),
+            *known_before, horizon, truth, np.array(self.arms, dtype=np.int64), places, prices, no_statistics(n_arms),
             start(*known_before, int(horizon[0])), start(*known_before, int(horizon[0])), kit.words, np.zeros(4, np.uint64),
-            self.facts, outcomes, parent,
+            self.facts, outcomes, parent, number,
         )  # fmt: skip
         self._packed = pack(self.state)
         self.book = self._packed.address
         functions = kit.functions(terms, numbers, self.state)
-        self.choose, self.weigh, self.fold = functions["choose"], functions["weigh"], functions["fold"]
+        self.decide, self.tell, self._weigh = functions["decide"], functions["tell"], functions["weigh"]
         self._catch_up, self._survey = functions["catch_up"], functions["survey"]
-        self.names: tuple[str, ...] | None = None  # of the arms, filled in by the router
         self.catch_up()
+
+    def choose(self, sequence: int, draws: int) -> int:
+        """The place of the arm that the rule takes in the decision of this number; nothing is counted."""
+        return int(self.decide(self.book, sequence, draws, 0, 0, -1, 0.0, 0.0, 0, 0))
+
+    def weigh(self, sequence: int, draws: int, place: int) -> float:
+        """The probability that the rule, asked now, would take the arm of a place."""
+        return float(self._weigh(self.book, sequence, draws, place))
+
+    def fold(self, arm: int, sent: int, seen: int, reward: float, cost: float) -> None:
+        """Add to the sums of an arm, numbered as in the segment, here and in all segments above; see the kernel `fold`."""
+        self.tell(self.book, arm, sent, seen, reward, cost, 0, 0, -1, 0.0, 0)
 
     def catch_up(self) -> None:
         """See what the segment has seen."""
@@ -106,8 +128,8 @@ class View:
 def rehearse(kit: Kit, key: Key, *, newcomers: bool) -> None:
     """Run the kernels once on nothing, so that no decision need wait for the compiler."""
     view = View(kit, key, no_statistics(max(key[0]) + 1), np.zeros(1, np.int64))
-    view.choose(view.book, 1, 1)
-    view.fold(view.book, key[0][0], 0, 0, 0.0, 0.0)
+    view.choose(1, 1)
+    view.fold(key[0][0], 0, 0, 0.0, 0.0)
     view.look()
     if newcomers:
-        view.weigh(view.book, 1, 1, 0)
+        view.weigh(1, 1, 0)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thrifty.router import Decision, Router
-from thrifty.router.decision import say_why
+from thrifty.router.decision import fallbacks_of, say_why
 from thrifty.service.desk import Desk
 from thrifty.service.messages import (
     DecisionAnswer,
@@ -186,6 +186,6 @@ def explained(decision: Decision) -> DecisionAnswer:
     ]
     why = say_why(code, best, floor, saving, decision.decided_by)
     return DecisionAnswer(
-        decision.id, decision.arm, decision.fallbacks, decision.propensity, decision.explored,
+        decision.id, decision.arm, fallbacks_of(known, decision.arm), decision.propensity, decision.explored,
         ReasonBody(code, best, floor, estimates, saving, why), decision.version, decision.repeated, decision.degraded,
     )  # fmt: skip
