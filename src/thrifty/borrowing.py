@@ -21,11 +21,13 @@ from thrifty.compiled import kernel, record
 Kin = record(
     [
         ("segments", np.float64),  # with outcomes of this arm
+        ("seen", np.float64),  # their outcomes; the parent may have some of its own
+        ("reward_sum", np.float64),
         ("squares", np.float64),  # sum of reward_sum^2 / seen over them
         ("seen_squares", np.float64),  # sum of seen^2 over them
     ]
 )
-"""What a parent keeps per arm about how its segments differ, beside the sums themselves."""
+"""What a parent keeps per arm about how the segments below it differ."""
 
 _USUAL, _WEIGHT = 0.1, 20.0  # rho before anything is known, and how many outcomes that is worth
 _LEAST, _MOST = 0.002, 0.6
@@ -37,55 +39,55 @@ def count_kin(kin, sign, seen, reward_sum):
     """Take the sums of one segment for one arm into the account (sign = 1), or out of it (sign = -1) before they change."""
     if seen > 0.0:
         kin.segments += sign
+        kin.seen += sign * seen
+        kin.reward_sum += sign * reward_sum
         kin.squares += sign * reward_sum * reward_sum / seen
         kin.seen_squares += sign * seen * seen
 
 
 @kernel
-def unlikeness(parent, kin):
-    """How unlike the segments below `parent` are, rho: between almost 0 (the same) and 1 (as different as can be)."""
+def unlikeness(kin):
+    """How unlike the segments below a parent are, rho: between almost 0 (the same) and 1 (as different as can be)."""
     excess, weight = _WEIGHT * _USUAL, _WEIGHT
-    for arm in range(parent.size):
-        seen, segments = parent[arm].seen, kin[arm].segments
+    for arm in range(kin.size):
+        seen, segments = kin[arm].seen, kin[arm].segments
         if segments < 2.0:
             continue
-        mean = parent[arm].reward_sum / seen
+        mean = kin[arm].reward_sum / seen
         variance = mean * (1.0 - mean)
         if variance > 0.0:
-            between = kin[arm].squares - parent[arm].reward_sum * mean
+            between = kin[arm].squares - kin[arm].reward_sum * mean
             excess += between / variance - (segments - 1.0)
             weight += seen - kin[arm].seen_squares / seen - (segments - 1.0)
     return min(max(excess / max(weight, _WEIGHT), _LEAST), _MOST)
 
 
 @kernel
-def distance(parent, kin):
-    """How far the segments below `parent` are apart: one over the outcomes that all the others together are worth to one of them.
+def distance(kin):
+    """How far the segments below a parent are apart: one over the outcomes that all the others together are worth to one of them.
 
     Distances add up along a path: what a country is to an operator, and all countries to that country.
     """
-    return 1.0 / max(1.0 / unlikeness(parent, kin) - _OWN, _LITTLE)
+    return 1.0 / max(1.0 / unlikeness(kin) - _OWN, _LITTLE)
 
 
 @kernel
-def borrow(below, above, apart, eyes):
-    """Add to `eyes`, what a rule for a segment sees, the outcomes of the level `above` that are not in the level `below`.
+def borrow(below, above, apart, seen_by_rule):
+    """Add to what a rule sees of one arm the outcomes of the level `above` that are not in the level `below`.
 
     Parameters
     ----------
-    below : (K,) statistics of the segment, or of the level above it that was borrowed from last
-    above : (K,) statistics of the next level, `below` included
+    below : the arm's statistics in the segment, or in the level above it that was borrowed from last
+    above : those of the next level, `below` included
     apart : how far the segment is from the others there: the sum of `distance` up to that level
-    eyes : (K,) statistics, added to; they begin as those of the segment itself
+    seen_by_rule : statistics, added to; they begin as those of the segment itself
 
     """
-    for arm in range(eyes.size):
-        others = above[arm].seen - below[arm].seen
-        if others > 0.0:
-            taken = others / (1.0 + apart * others)  # no more than 1 / apart: what is borrowed is itself uncertain
-            share = taken / others
-            seen_by_rule = eyes[arm]
-            seen_by_rule.sent += int(taken)
-            seen_by_rule.seen += taken
-            seen_by_rule.reward_sum += share * (above[arm].reward_sum - below[arm].reward_sum)
-            seen_by_rule.cost_sum += share * (above[arm].cost_sum - below[arm].cost_sum)
+    others = above.seen - below.seen
+    if others > 0.0:
+        taken = others / (1.0 + apart * others)  # no more than 1 / apart: what is borrowed is itself uncertain
+        share = taken / others
+        seen_by_rule.sent += int(taken)
+        seen_by_rule.seen += taken
+        seen_by_rule.reward_sum += share * (above.reward_sum - below.reward_sum)
+        seen_by_rule.cost_sum += share * (above.cost_sum - below.cost_sum)

@@ -136,21 +136,31 @@ def test_only_eligible_arms_are_chosen_and_a_price_may_hold_for_once() -> None:
 
 
 def test_the_rule_for_an_eligible_set_knows_what_came_back_elsewhere() -> None:
-    router = make(young_outcomes=0)
+    router = make()
     router.decide(eligible=["alpha-tel", "gamma"])
     play(router, {"alpha-tel": 0.9, "beta-sms": 0.9, "gamma": 0.0}, 2000)
     counts = [router.decide(eligible=["alpha-tel", "gamma"]).arm for _ in range(20)]
     assert counts.count("alpha-tel") == 20
 
 
-def test_a_young_segment_leans_on_its_parent() -> None:
-    router = make(young_outcomes=30, policy="cs-etc:tau=300")
-    play(router, {"alpha-tel": 0.9, "beta-sms": 0.9, "gamma": 0.0}, 1500, segment="DE/vodafone")
-    decision = router.decide("DE/telekom")
-    assert decision.arm == "beta-sms"
-    assert decision.reason.segment == "DE"
-    assert router.segments() == ["", "DE", "DE/telekom", "DE/vodafone"]
+def test_a_young_segment_borrows_from_its_parents_until_it_knows_better() -> None:
+    means = {"alpha-tel": 0.9, "beta-sms": 0.9, "gamma": 0.0}
+    router, alone = make(policy="cs-ucb"), make(policy="cs-ucb", leaning=False)
+    for each in (router, alone):
+        for operator in ("vodafone", "o2"):
+            play(each, means, 300, segment=f"DE/{operator}")
+    assert "gamma" not in play(router, means, 100, segment="DE/telekom")
+    assert play(alone, means, 100, segment="DE/telekom").count("gamma") > 5
+    borrowed = {arm.arm: arm.borrowed for arm in router.explain("DE/telekom").arms}
+    assert borrowed["beta-sms"] > 5
+    assert "borrowed" in str(router.explain("DE/telekom"))
+    assert not any(arm.borrowed for arm in alone.explain("DE/telekom").arms)
+    assert router.segments() == ["", "DE", "DE/o2", "DE/telekom", "DE/vodafone"]
     assert router.statistics("DE") == router.statistics()
+    unlike = {"alpha-tel": 0.9, "beta-sms": 0.1, "gamma": 0.9}
+    play(router, unlike, 500, segment="DE/e-plus")
+    assert router.decide("DE/e-plus").arm == "gamma"
+    assert play(router, means, 100, segment="DE/vodafone").count("beta-sms") > 90
 
 
 def test_too_many_segments_share_their_parent() -> None:
@@ -302,7 +312,7 @@ def test_explanations_and_reasons_speak() -> None:
     play(router, {"alpha-tel": 0.7, "beta-sms": 0.9, "gamma": 0.1}, 1500)
     text = str(router.explain("DE"))
     assert "beta-sms is the cheapest arm whose mean clears the floor" in text
-    assert "by the statistics of its parent" in text
+    assert "by the statistics of all segments: nobody has asked for this one" in text
     reason = router.decide().reason
     assert reason.code == "exploit"
     assert reason.best_arm in ARMS

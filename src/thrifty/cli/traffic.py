@@ -24,7 +24,7 @@ def run(url: str, key: str | None, *, seed: int = 1, seconds: float | None = Non
     print("making the router sms; its policy is compiled on first use, which can take a minute", flush=True)
     while True:
         try:
-            client.put_router("sms", PRICES, 0.05, policy="cs-ts", young_outcomes=100)
+            client.put_router("sms", PRICES, 0.05, policy="cs-ts")
             break
         except httpx.TransportError:  # the service is still starting
             time.sleep(0.3)

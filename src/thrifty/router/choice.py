@@ -1,4 +1,4 @@
-"""Choosing: who decides for a segment, and what becomes of pins, the holdout and newcomers."""
+"""Choosing: what the rule of a segment says, and what becomes of pins, the holdout and newcomers."""
 
 from thrifty.router.kernels import BEST, CODE, GREEDY, PROPENSITY, STREAMS
 from thrifty.router.segment import Segment
@@ -11,15 +11,14 @@ Choice = tuple[int, str, float, View]
 """An arm, why, how likely it was, and the view that knows what it was chosen from."""
 
 
-def choose(state: State, sequence: int, levels: tuple[Segment, ...], key: Key | None) -> Choice:
+def choose(state: State, sequence: int, segment: Segment, key: Key | None) -> Choice:
     """The arm of the decision numbered `sequence`; the rule's memory moves on, and nothing is counted yet."""
-    settings, decider = state.settings, decider_of(state, levels)
-    view = decider.main if key is None else decider.view(key)
+    view = segment.main if key is None else segment.view(key)
     if not is_usual(state):
-        special = _pick_specially(state, decider, sequence, view)
+        special = _pick_specially(state, segment, sequence, view)
         if special is not None:
             return special
-    place = view.choose(sequence, settings.propensity_draws)
+    place = view.choose(sequence, state.settings.propensity_draws)
     return view.arms[place], CODES[int(view.peek[CODE])], view.peek[PROPENSITY], view
 
 
@@ -29,16 +28,7 @@ def is_usual(state: State) -> bool:
     return not roster.newcomers and roster.pinned is None and not state.settings.holdout
 
 
-def decider_of(state: State, levels: tuple[Segment, ...]) -> Segment:
-    """The segment, or the first one above it that is not young any more, or the root."""
-    young = state.settings.young_outcomes
-    for level in levels:
-        if level.outcomes[0] >= young:
-            break
-    return level
-
-
-def _pick_specially(state: State, decider: Segment, sequence: int, view: View) -> Choice | None:
+def _pick_specially(state: State, segment: Segment, sequence: int, view: View) -> Choice | None:
     """What a pin, the holdout or newcomers make of a decision; None when it is one like any other."""
     roster, settings = state.roster, state.settings
     if roster.pinned is not None and roster.pinned in view.arms:
@@ -51,15 +41,15 @@ def _pick_specially(state: State, decider: Segment, sequence: int, view: View) -
     newcomers = roster.newcomers & set(view.arms)
     if not newcomers or len(newcomers) == len(view.arms):
         return None
-    return _pick_among_newcomers(state, decider, sequence, view, newcomers)
+    return _pick_among_newcomers(state, segment, sequence, view, newcomers)
 
 
-def _pick_among_newcomers(state: State, decider: Segment, sequence: int, full: View, newcomers: set[int]) -> Choice:
+def _pick_among_newcomers(state: State, segment: Segment, sequence: int, full: View, newcomers: set[int]) -> Choice:
     """In a share of the decisions the rule sees the newcomers too, or a hardly tried one is taken; in the others it does not."""
     settings, tree = state.settings, state.tree
-    others = decider.view(state.roster.without(newcomers, (full.arms, full.prices)))
+    others = segment.view(state.roster.without(newcomers, (full.arms, full.prices)))
     offered = tree.toss(STREAMS * sequence + 3) < settings.newcomer_share
-    tries = tree.root.truth["sent"]
+    tries = tree.root.sums.truth["sent"]
     untried = [arm for arm in sorted(newcomers) if tries[arm] < NEWCOMER_OUTCOMES] if offered else []
     if untried:
         full.look()
@@ -80,7 +70,7 @@ def _pick_among_newcomers(state: State, decider: Segment, sequence: int, full: V
 
 def _graduate(state: State, newcomers: set[int], chosen: int, greedy: int) -> None:
     """A newcomer becomes an arm like any other when the rule has had enough of it, or would take it for what is known."""
-    seen = state.tree.root.truth["seen"]
+    seen = state.tree.root.sums.truth["seen"]
     for arm in newcomers:
         if seen[arm] >= NEWCOMER_OUTCOMES and (arm != chosen or arm == greedy):
             state.roster.newcomers.discard(arm)

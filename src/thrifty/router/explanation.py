@@ -15,7 +15,10 @@ _LEVEL = math.log(2 / 0.05) / 2  # Hoeffding: a two-sided interval that holds wi
 
 @dataclass(frozen=True)
 class ArmExplanation:
-    """One arm of a segment. `pending` are decisions without an outcome; `low` and `high` bound the mean with probability 0.95."""
+    """One arm of a segment. `pending` are decisions without an outcome; `borrowed` is how many those of other segments are worth.
+
+    `mean` rests on its own outcomes and on borrowed ones; `low` and `high` bound it with probability 0.95.
+    """
 
     arm: str
     status: str
@@ -23,6 +26,7 @@ class ArmExplanation:
     decisions: int
     outcomes: int
     pending: int
+    borrowed: float
     reward_sum: float
     mean: float | None
     low: float
@@ -65,9 +69,8 @@ class Explanation:
             marks = [name for name, holds in (("feasible", arm.feasible), ("newcomer", arm.newcomer)) if holds]
             marks += [] if arm.status == "active" else [arm.status]
             cost = "unknown" if arm.cost is None else f"{arm.cost:g}"
-            lines.append(
-                f"  {arm.arm:<{width}}  {mean:<26} cost {cost:<8} {arm.outcomes} outcomes, {arm.pending} pending  {' '.join(marks)}"
-            )
+            outcomes = f"{arm.outcomes} outcomes" + (f" and {arm.borrowed:g} borrowed" if arm.borrowed else "")
+            lines.append(f"  {arm.arm:<{width}}  {mean:<26} cost {cost:<8} {outcomes}, {arm.pending} pending  {' '.join(marks)}")
         lines.append(f"  saved so far: {self.saved:.6g}")
         for group, said in (self.measured or {}).items():
             lines.append(f"  {group}: {said}")
@@ -75,48 +78,49 @@ class Explanation:
 
 
 def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, groups: dict[str, list[Any]]) -> Explanation:
-    """The explanation of a segment; one that was never used is explained by the parent that would decide for it."""
-    parts = name.split("/") if name else []
-    path = ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]
-    levels = next(found for each in path if (found := tree.find(each)) is not None)
-    segment = levels[0]
-    decider = next((level for level in levels if level.outcomes[0] >= settings.young_outcomes), levels[-1])
-    view = decider.main
+    """The explanation of a segment; one that was never used is explained by the nearest one above it."""
+    segment = tree.nearest(name)
+    view = segment.main
     view.look()
     floor = float(view.facts[FLOOR])
     known = view.facts[GREEDY] >= 0
     best = roster.names[view.arms[int(view.facts[BEST])]] if known else None
     chosen = roster.names[view.arms[int(view.facts[GREEDY])]] if known else None
+    goes_by = dict(zip(view.arms, view.state.eyes.tolist(), strict=True))
     arms = []
-    for number, (sent, pending, seen, reward_sum, cost_sum) in enumerate(segment.truth.tolist()):
-        mean = reward_sum / seen if seen else None
-        width = radius(_LEVEL, seen) if seen else 1.0
+    for number, own in enumerate(segment.sums.truth.tolist()):
+        sent, pending, seen, reward_sum, cost_sum = own
+        _, _, weight, won, paid = goes_by.get(number, own)
+        mean = won / weight if weight else None
+        width = radius(_LEVEL, weight) if weight else 1.0
         price = roster.prices[number]
         arms.append(
             ArmExplanation(
                 arm=roster.names[number], status=roster.status[number], newcomer=number in roster.newcomers,
-                decisions=sent, outcomes=int(seen), pending=pending, reward_sum=reward_sum, mean=mean,
+                decisions=sent, outcomes=int(seen), pending=pending, borrowed=round(weight - seen, 1),
+                reward_sum=reward_sum, mean=mean,
                 low=max(mean - width, 0.0) if mean is not None else 0.0,
                 high=min(mean + width, 1.0) if mean is not None else 1.0,
-                cost=price if price is not None else cost_sum / seen if seen else None, spent=cost_sum,
+                cost=price if price is not None else paid / weight if weight else None, spent=cost_sum,
                 feasible=mean is not None and mean >= floor and roster.status[number] == "active",
             )
         )  # fmt: skip
+    instead = "" if segment.name == name else segment.name or "all segments"
     pinned = roster.names[roster.pinned] if roster.pinned is not None else None
     return Explanation(
-        segment=name, decided_by=decider.name, policy=settings.policy, alpha=settings.alpha, floor=floor, best_arm=best,
-        chosen=pinned or chosen, why=_why(best, pinned or chosen, floor, pinned, decider.name != name),
+        segment=name, decided_by=segment.name, policy=settings.policy, alpha=settings.alpha, floor=floor, best_arm=best,
+        chosen=pinned or chosen, why=_why(best, pinned or chosen, floor, pinned, instead),
         saved=_saved(arms, best), measured=_measured(groups) if settings.holdout else None, arms=tuple(arms),
     )  # fmt: skip
 
 
-def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None, leaning: bool) -> str:
+def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None, instead: str) -> str:
     if pinned:
         return f"{pinned} is pinned"
     if chosen is None:
         return "nothing is known yet"
-    leans = " (by the statistics of its parent, as long as it is young)" if leaning else ""
-    return f"{chosen} is the cheapest arm whose mean clears the floor {floor:.4f} set by {best}{leans}"
+    unseen = f" (by the statistics of {instead}: nobody has asked for this one)" if instead else ""
+    return f"{chosen} is the cheapest arm whose mean clears the floor {floor:.4f} set by {best}{unseen}"
 
 
 def _saved(arms: list[ArmExplanation], best: str | None) -> float:

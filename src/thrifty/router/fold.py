@@ -74,7 +74,7 @@ def _remembered(state: State, row: Row) -> Sent:
     deadline_s, passed = state.settings.deadline_s, state.clock() - row.at
     due = time.monotonic() + deadline_s - min(max(passed, 0.0), deadline_s)
     arm, name = state.roster.index(row.arm), row.segment or ""
-    segment = (state.tree.known(name) or state.tree.levels(name))[0].number
+    segment = state.tree.segment(name).number
     shadow = row.detail is not None and "shadow" in json.loads(row.detail)
     sent = Sent(
         row.replica, row.sequence, segment, arm, arm, CODES.index(row.code), state.version, row.at, due,
@@ -123,11 +123,11 @@ def _changed(state: State, action: str, body: dict[str, Any]) -> None:
         return
     state.version += 1
     if action == "create":
-        state.create(body["arms"], Settings(**body["settings"]))
+        state.create(body["arms"], Settings.from_dict(body["settings"]))
     elif action == "delete":
         state.deleted = True
     elif action == "settings":
-        state.settings = Settings(**{name: body[name] for name in Settings.names() if name in body})
+        state.settings = Settings.from_dict(body)
         state.tree.retune(state.settings, state.roster)
     elif action == "reset":
         arms = _reset_arms(state, body)

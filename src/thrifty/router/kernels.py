@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thrifty.borrowing import borrow, count_kin, distance
 from thrifty.compiled import builder, driver, index, kernel
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
 from thrifty.policies.selection import cheapest_feasible, highest
@@ -26,13 +27,15 @@ class State(NamedTuple):
     arms: Any  # place in this rule -> arm of the segment
     places: Any  # arm of the segment -> place in this rule, or -1
     prices: Any  # of the arms; NaN where unknown, while `costs` are all unknown or none
-    stats: Any  # this rule's copy
+    stats: Any  # what this rule goes by: the segment's statistics of these arms, and what it borrows
+    eyes: Any  # room for the same
+    kin: Any  # how the segments below this one differ
+    leaning: Any  # one if segments borrow
     memory: Any
     spare: Any
     words: Any
     stream: Any
     facts: Any
-    outcomes: Any  # how many the segment has seen, of all arms
     parent: Any  # the book of the segment above; 0 for none
     number: Any  # of the segment in its tree
 
@@ -56,14 +59,13 @@ def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost
 def look_around(costs, alpha, stats, facts):
     """Fill in what is known: mean, outcomes and cost of every arm, the best arm, the floor, and the cheapest arm above it.
 
-    An arm without outcomes counts as worth nothing here: it is for the rule to find out. Returns how many decisions there were.
+    An arm without outcomes counts as worth nothing here: it is for the rule to find out.
     """
-    n_arms, decisions = stats.size, 0
+    n_arms = stats.size
     means, seen = facts[FACTS : FACTS + n_arms], facts[FACTS + n_arms : FACTS + 2 * n_arms]
     prices = facts[FACTS + 2 * n_arms : FACTS + 3 * n_arms]
     for arm in range(n_arms):
         known = stats[arm].seen > 0.0
-        decisions += stats[arm].sent
         means[arm] = mean_reward(stats, arm) if known else -1.0
         seen[arm] = stats[arm].seen
         prices[arm] = costs[arm]
@@ -73,18 +75,50 @@ def look_around(costs, alpha, stats, facts):
     floor = (1.0 - alpha) * max(means[best], 0.0)
     facts[BEST], facts[FLOOR] = best, floor
     facts[GREEDY] = cheapest_feasible(means, prices, floor) if means[best] >= 0.0 else -1.0
-    return decisions
+
+
+@driver
+def look_up(unpack, state):
+    """Write into `state.eyes` what a rule should go by: what the segment has seen, and what it borrows from the levels above it."""
+    eyes, arms = state.eyes, state.arms
+    for place in range(eyes.size):
+        copy_sums(state.truth[arms[place]], eyes[place])
+    below, book, apart = state.truth, state.parent, 0.0
+    while book != 0 and state.leaning != 0:
+        above = unpack(book)
+        apart += distance(above.kin)
+        for place in range(eyes.size):
+            borrow(below[arms[place]], above.truth[arms[place]], apart, eyes[place])
+        below, book = above.truth, above.parent
+
+
+@driver
+def catch_up(observe, unpack, state, terms):
+    """Let the rule go by what there is to see now: one `observe` per arm that changed.
+
+    A rule refreshes what it keeps from the statistics, so that it need not see every outcome: see docs/decisions/001.
+    """
+    look_up(unpack, state)
+    stats, changed = state.stats, state.facts
+    for place in range(stats.size):
+        now, before = state.eyes[place], stats[place]
+        changed[place] = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
+        copy_sums(now, before)
+    for place in range(stats.size):
+        if changed[place] != 0.0 and stats[place].seen > 0.0:
+            refresh(observe, terms, stats, state.memory, place)
 
 
 @kernel
-def extend_horizon(observe, terms, stats, memory, horizon):
+def extend_horizon(observe, terms, state):
     """Nobody knows how many decisions there will be, so a rule reckons with some more than there were, and now with more again."""
     decisions = 0
-    for arm in range(stats.size):
-        decisions += stats[arm].sent
-    horizon[0] = next_horizon(decisions, stats.size)
-    later = RuleTerms(terms.costs, terms.by_cost, terms.alpha, horizon[0], terms.parameters, terms.parts)
-    refresh_all(observe, later, stats, memory)
+    for place in range(state.arms.size):
+        decisions += state.truth[state.arms[place]].sent
+    if decisions >= state.horizon[0]:
+        state.horizon[0] = next_horizon(decisions, state.arms.size)
+        later = RuleTerms(terms.costs, terms.by_cost, terms.alpha, state.horizon[0], terms.parameters, terms.parts)
+        refresh_all(observe, later, state.stats, state.memory)
 
 
 @kernel
@@ -111,9 +145,10 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
     state = unpack(book)
     terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, stream, facts = state.stats, state.stream, state.facts
-    if look_around(state.costs, state.alpha, stats, facts) >= state.horizon[0]:
-        extend_horizon(observe, terms, stats, state.memory, state.horizon)
-        terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
+    catch_up(observe, unpack, state, terms)
+    look_around(state.costs, state.alpha, stats, facts)
+    extend_horizon(observe, terms, state)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     start_stream(state.words, STREAMS * sequence, stream)
     first, memory = stream[0], state.memory
     arm, same, of, unknown = -1, 0, 0, False
@@ -139,7 +174,8 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
 def survey(init, choose, observe, parts, Parameters, unpack, copy, book):
     """Write the facts as they are, without asking the rule."""
     state = unpack(book)
-    look_around(state.costs, state.alpha, state.stats, state.facts)
+    look_up(unpack, state)
+    look_around(state.costs, state.alpha, state.eyes, state.facts)
 
 
 @driver
@@ -148,6 +184,7 @@ def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequ
     state = unpack(book)
     terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, stream = state.stats, state.stream
+    catch_up(observe, unpack, state, terms)
     start_stream(state.words, STREAMS * sequence + 1, stream)
     first = stream[0]
     same, of = 0, 0
@@ -161,6 +198,16 @@ def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequ
     return same / of
 
 
+@kernel
+def add(known, sent, seen, reward, cost):
+    """Add to the sums of one arm."""
+    known.sent += sent
+    known.pending += sent - seen
+    known.seen += seen
+    known.reward_sum += reward
+    known.cost_sum += cost
+
+
 @driver
 def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost):
     """Add to the sums of `arm`, numbered as in the segment, here and in all segments above.
@@ -168,22 +215,23 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
     The rule is told when that was an outcome or the correction of one. A first outcome arrives as seen = 1, its withdrawal as
     seen = -1 and the old numbers negated, a correction as seen = 0 with the differences.
     """
+    outcome, child_seen, child_won, child_had_seen, child_had_won = seen != 0 or reward != 0.0, 0.0, 0.0, 0.0, 0.0
     while book != 0:
         state = unpack(book)
         book = state.parent
-        state.outcomes[0] += seen
         truth = state.truth[arm]
-        truth.sent += sent
-        truth.pending += sent - seen
-        truth.seen += seen
-        truth.reward_sum += reward
-        truth.cost_sum += cost
+        had_seen, had_won = truth.seen, truth.reward_sum
+        if outcome:
+            count_kin(state.kin[arm], -1.0, child_had_seen, child_had_won)
+            count_kin(state.kin[arm], 1.0, child_seen, child_won)
         place = state.places[arm]
+        add(truth, sent, seen, reward, cost)
+        child_seen, child_won, child_had_seen, child_had_won = truth.seen, truth.reward_sum, had_seen, had_won
         if place < 0:
             continue
         stats = state.stats
         mine = stats[place]
-        copy_sums(truth, mine)
+        add(mine, sent, seen, reward, cost)
         if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0.0:
             terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
             if seen >= 1:
@@ -194,25 +242,22 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
 
 @driver
 def decide(
-    init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, home, entries, slot, at, due, replica, version
+    init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, entries, slot, at, due, replica, version
 ):  # fmt: skip
-    """`choose_arm`; and if there is a slot, remember and count the decision as `apply` does with its row.
-
-    `home` is the book of the segment, which may be another one than that of whoever decides for it.
-    """
+    """`choose_arm`; and if there is a slot, remember and count the decision as `apply` does with its row."""
     place = choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws)
     if slot < 0:
         return place
     state = unpack(book)
     arm = state.arms[place]
     entry = array_at(entries, slot + 1, Entry)[slot]
-    entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, unpack(home).number, version
+    entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, state.number, version
     entry.made, entry.arm, entry.code = arm, arm, int(state.facts[CODE])
     entry.at, entry.due, entry.propensity, entry.price = at, due, state.facts[PROPENSITY], state.prices[place]
     entry.sent, entry.seen, entry.reward, entry.cost = 1, 0, 0.0, 0.0
     entry.settled, entry.said_at, entry.said_value, entry.said_cost = OPEN, math.nan, math.nan, math.nan
     entry.waiting, entry.forgotten, entry.position = 1, 0, 0
-    fold(init, choose, observe, parts, Parameters, unpack, copy, home, arm, 1, 0, 0.0, 0.0)
+    fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, 1, 0, 0.0, 0.0)
     return place
 
 
@@ -240,21 +285,3 @@ def tell(
         reward, cost = reward - before, cost - paid_before
     fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost)
     return cost
-
-
-@driver
-def catch_up(init, choose, observe, parts, Parameters, unpack, copy, book):
-    """Bring a rule that was not told of every outcome up to the segment's statistics: one `observe` per arm that changed.
-
-    A rule refreshes what it keeps from the statistics, so that it need not see every outcome: see docs/decisions/001.
-    """
-    state = unpack(book)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
-    stats, changed = state.stats, state.facts
-    for place in range(stats.size):
-        truth, mine = state.truth[state.arms[place]], stats[place]
-        changed[place] = truth.seen != mine.seen or truth.reward_sum != mine.reward_sum or truth.cost_sum != mine.cost_sum
-        copy_sums(truth, mine)
-    for place in range(stats.size):
-        if changed[place] and stats[place].seen > 0.0:
-            refresh(observe, terms, stats, state.memory, place)

@@ -48,7 +48,7 @@ def _move_on(state: State, row: Row) -> None:
     """Ask the rule once more, so that its memory moves on. If it was changed since, the log still says which arm it was."""
     detail = json.loads(row.detail) if row.detail else {}
     key = state.roster.key_of(dict(detail["eligible"])) if "eligible" in detail else None
-    choose(state, row.sequence, state.tree.levels(row.segment or ""), key)
+    choose(state, row.sequence, state.tree.segment(row.segment or ""), key)
 
 
 def find(state: State, decision_id: str, journal: Journal | None, *, before: int | None = None) -> Sent:

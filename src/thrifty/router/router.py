@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from thrifty.router.choice import choose, decider_of, is_usual
+from thrifty.router.choice import choose, is_usual
 from thrifty.router.decision import Decision
 from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.fold import apply
@@ -20,12 +20,11 @@ from thrifty.router.kernels import CODE, PROPENSITY
 from thrifty.router.outcome import checked_outcome, default_row, outcome_row
 from thrifty.router.restore import find, restore
 from thrifty.router.roster import Roster
-from thrifty.router.segment import Segment
 from thrifty.router.sent import ARRIVED, CODES, SPOKEN_FOR, Note, Sent
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
 from thrifty.router.snapshot import dump
 from thrifty.router.state import State
-from thrifty.router.view import Key
+from thrifty.router.view import Key, View
 from thrifty.store.row import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
 
 SNAPSHOT_EVERY = 100_000
@@ -138,7 +137,7 @@ class Router:
 
         Parameters
         ----------
-        segment : the kind of request, as a path: "DE/vodafone" leans on "DE" while it is young, and that on all segments
+        segment : the kind of request, as a path: "DE/vodafone" borrows from others below "DE", and from all, where they are alike
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
         request_id : a retry with the same one gets the same decision, among the last `remember` decisions
         context : values by name, at most 10,000 characters of JSON: kept in the log for offline evaluation; no rule uses it
@@ -179,13 +178,13 @@ class Router:
             key = None if eligible is None else state.roster.key_of(eligible)
             plain = key is None and context is None and settings.mode == "live"
             detail = None if plain else self._detail(key, context)  # before the rule chooses, so that nothing can go wrong after it
-            levels = state.tree.known(segment) or state.tree.levels(checked_segment(segment))
+            node = state.tree.known(segment) or state.tree.segment(checked_segment(segment))
             if len(ledger) >= settings.remember:
                 while (oldest := ledger.trim(settings.remember)) is not None:
                     self._speak_for(oldest)
             if plain and self._follower is None and is_usual(state):
-                return self._decide_as_usual(state, levels, segment, request_id, now)
-            arm, code, propensity, view = choose(state, state.sequence + 1, levels, key)
+                return self._decide_as_usual(state, node.main, segment, request_id, now)
+            arm, code, propensity, view = choose(state, state.sequence + 1, node, key)
             name = state.roster.names[arm]
             price = state.roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
             made = (DECISION, state.replica, state.sequence + 1, state.clock(), segment, request_id)
@@ -196,24 +195,12 @@ class Router:
                 self._follower.answered(decision)
             return decision
 
-    def _decide_as_usual(
-        self, state: State, levels: tuple[Segment, ...], segment: str, request_id: str | None, now: float
-    ) -> Decision:
+    def _decide_as_usual(self, state: State, view: View, segment: str, request_id: str | None, now: float) -> Decision:
         """Nearly every decision: the rule chooses, and one kernel does what `apply` would do with the row."""
-        settings, ledger, home = state.settings, state.ledger, levels[0]
-        view = home.main if home.outcomes[0] >= settings.young_outcomes else decider_of(state, levels).main
+        settings, ledger = state.settings, state.ledger
         sequence, slot, at, due = state.sequence + 1, ledger.next_slot(), state.clock(), now + settings.deadline_s
         place = view.decide(
-            view.book,
-            sequence,
-            settings.propensity_draws,
-            home.main.book,
-            ledger.address,
-            slot,
-            at,
-            due,
-            state.replica,
-            state.version,
+            view.book, sequence, settings.propensity_draws, ledger.address, slot, at, due, state.replica, state.version
         )
         id = state.prefix + hex(sequence)[2:]
         ledger.entered(id, due, None if request_id is None else Note(request_id, segment, None))
@@ -273,11 +260,11 @@ class Router:
         state, note = self._state, sent.note
         detail = json.loads(note.detail) if note is not None and note.detail is not None else {}
         segment = state.tree.nodes[sent.segment].name if note is None else note.segment
-        decider = decider_of(state, state.tree.levels(segment))
+        node = state.tree.segment(segment)
         try:
-            view = decider.view(state.roster.key_of(dict(detail["eligible"]))) if "eligible" in detail else decider.main
+            view = node.view(state.roster.key_of(dict(detail["eligible"]))) if "eligible" in detail else node.main
         except ValueError:  # none of those arms is active any more
-            view = decider.main
+            view = node.main
         view.look()
         arm, code = state.roster.names[sent.made], CODES[sent.code]
         decision = Decision(sent.id, arm, code, sent.propensity, segment, sent.version, view)
@@ -498,7 +485,7 @@ class Router:
     def statistics(self, segment: str = "") -> dict[str, tuple[int, int, float, float]]:
         """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
         with self._lock:
-            truth = self._state.tree.levels(segment)[0].truth
+            truth = self._state.tree.segment(segment).sums.truth
             sums = zip(self.roster.names, truth.tolist(), strict=False)
             return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum) in sums}
 

@@ -29,7 +29,7 @@ class Settings:
     mode : "live", or "shadow": decide and log, while the caller keeps its own choice and reports it with the outcome
     holdout : the share of decisions, in [0, 1), that take the best arm whatever it costs, so that the saving is measured
     newcomer_share : the share of decisions, in (0, 1], in which an arm added while running is offered to the rule at first
-    young_outcomes : a segment with fewer outcomes than this decides with its parent's statistics
+    leaning : whether segments borrow from each other as far as they are alike, or each learns alone
     remember : decisions kept in memory for outcomes to come; an older one without an outcome gets the default one
     max_segments : further segments share their parent's statistics
     propensity_draws : how many more choices n are drawn to estimate the probability of a random one; 0 for none. No probability
@@ -48,7 +48,7 @@ class Settings:
     mode: str = "live"
     holdout: float = 0.0
     newcomer_share: float = 0.1
-    young_outcomes: int = 50
+    leaning: bool = True
     remember: int = 50_000
     max_segments: int = 10_000
     propensity_draws: int = 20
@@ -57,17 +57,24 @@ class Settings:
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))
         if policy(self.policy).forgetting.label:
             raise ValueError(f"policy must be one that keeps everything, got {self.policy!r:.80}: a router cannot forget yet")
-        for name, low in (("seed", 0), ("young_outcomes", 0), ("remember", 1), ("max_segments", 1), ("propensity_draws", 0)):
+        for name, low in (("seed", 0), ("remember", 1), ("max_segments", 1), ("propensity_draws", 0)):
             object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
         _check_number("deadline_s", self.deadline_s, above=0.0, high=math.inf)
         _check_number("holdout", self.holdout, above=-1e-300, high=0.99)
         _check_number("newcomer_share", self.newcomer_share, above=0.0, high=1.0)
         _check_word("default_outcome", self.default_outcome, ("failure", "ignore"))
         _check_word("mode", self.mode, ("live", "shadow"))
+        if not isinstance(self.leaning, bool):
+            raise ValueError(f"leaning must be true or false, got {self.leaning!r:.80}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, by name."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> "Settings":
+        """The settings among `said`, which may come from another version of this class."""
+        return cls(**{name: said[name] for name in cls.names() if name in said})
 
     @classmethod
     def names(cls) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 
-FORMAT = 4
+FORMAT = 5
 
 
 def dump(state: State) -> bytes:
@@ -15,13 +15,12 @@ def dump(state: State) -> bytes:
     roster, tree = state.roster, state.tree
     segments = {
         name: {
-            "truth": _text(segment.truth.tobytes()),
-            "outcomes": segment.outcomes[0],
+            "sums": [_text(sums.tobytes()) for sums in segment.sums],
             "main": [_text(leaf) for leaf in segment.main.dump()],
             "views": [[key, [_text(leaf) for leaf in view.dump()]] for key, view in segment.views.items()],
         }
         for name in tree.names()
-        for segment in tree.levels(name)[:1]
+        for segment in (tree.segment(name),)
     }
     body = {
         "format": FORMAT,
@@ -46,7 +45,7 @@ def load(fresh: State, body: bytes) -> State:
     if said["format"] != FORMAT:
         raise ValueError(f"snapshot of format {said['format']}, this version reads {FORMAT}")
     arms = {name: price for name, price, _ in said["arms"]}
-    state = State(fresh.name, arms, Settings(**said["settings"]), replica=fresh.replica, clock=fresh.clock)
+    state = State(fresh.name, arms, Settings.from_dict(said["settings"]), replica=fresh.replica, clock=fresh.clock)
     roster, tree = state.roster, state.tree
     roster.status = [status for _, _, status in said["arms"]]
     roster.newcomers, roster.pinned = set(said["newcomers"]), said["pinned"]
@@ -56,9 +55,9 @@ def load(fresh: State, body: bytes) -> State:
     state.decided, state.arrived, state.expired = said["counts"]
     tree.rearrange(roster)
     for name, dumped in said["segments"].items():
-        segment = tree.levels(name)[0]
-        segment.truth.view("u1")[:] = memoryview(_bytes(dumped["truth"]))
-        segment.outcomes[0] = dumped["outcomes"]
+        segment = tree.segment(name)
+        for sums, content in zip(segment.sums, dumped["sums"], strict=True):
+            sums.view("u1")[:] = memoryview(_bytes(content))
         segment.main.load([_bytes(leaf) for leaf in dumped["main"]])
         for (arms_seen, prices), leaves in dumped["views"]:
             segment.view((tuple(arms_seen), tuple(prices))).load([_bytes(leaf) for leaf in leaves])

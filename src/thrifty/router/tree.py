@@ -19,8 +19,7 @@ class Tree:
         self._segments: dict[str, Segment] = {}  # parents before their children
         self.nodes: list[Segment] = []  # the same by number
         self._books = np.zeros(64, np.int64)  # of the nodes, for compiled code
-        self._levels: dict[str, tuple[Segment, ...]] = {}
-        self.known = self._levels.get  # levels of a segment that was asked for before, or None
+        self.known = self._segments.get  # a segment that was asked for before, or None
         self.retune(settings, roster)
 
     def retune(self, settings: Settings, roster: Roster) -> None:
@@ -38,7 +37,6 @@ class Tree:
             segment.rearrange(self._key, n_arms=self._n_arms)
         if not self._segments:
             self._make("")
-            self._levels[""] = (self._segments[""],)
         self._list_books()
 
     def _list_books(self, first: int = 0) -> None:
@@ -72,28 +70,35 @@ class Tree:
         with np.errstate(over="ignore"):
             return float(toss(self._words, key, self._stream))
 
-    def levels(self, name: str) -> tuple[Segment, ...]:
-        """The segment and those above it, up to the root; made if need be, as long as there are not too many."""
-        known = self._levels.get(name)
-        if known is not None:
-            return known
-        parts = name.split("/") if name else []
-        path = ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
-        missing = [each for each in path if each not in self._segments]
+    def segment(self, name: str) -> Segment:
+        """The segment of this name; made if need be, as long as there are not too many, and otherwise the nearest one above it."""
+        found = self._segments.get(name)
+        if found is not None:
+            return found
+        missing = [each for each in path_of(name) if each not in self._segments]
         if len(self._segments) + len(missing) > self._settings.max_segments:
-            return tuple(self._segments[each] for each in (*path, "") if each in self._segments)
+            return self.nearest(name)
         for each in reversed(missing):
             self._make(each)
         self._list_books(len(self.nodes) - len(missing))
-        self._levels[name] = tuple(self._segments[each] for each in (*path, ""))
-        return self._levels[name]
+        return self._segments[name]
 
-    def find(self, name: str) -> tuple[Segment, ...] | None:
-        """The levels of a segment that exists."""
-        return self.levels(name) if name in self._segments else None
+    def nearest(self, name: str) -> Segment:
+        """The segment of this name, or the first one above it that exists."""
+        return next(self._segments[each] for each in path_of(name) if each in self._segments)
 
     def _make(self, name: str) -> None:
         parent = self._segments[name.rpartition("/")[0]] if name else None
         made = Segment(name, self._kit, self._key, n_arms=self._n_arms, parent=parent, number=len(self.nodes))
         self._segments[name] = made
         self.nodes.append(made)
+
+
+def path_of(name: str) -> list[str]:
+    """The name of a segment and of those above it, up to the root.
+
+    >>> path_of("DE/vodafone")
+    ['DE/vodafone', 'DE', '']
+    """
+    parts = name.split("/") if name else []
+    return ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.borrowing import Kin
 from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
 from thrifty.policies.contract import next_horizon
 from thrifty.problem import Terms
-from thrifty.router.kernels import FACTS, State, catch_up, decide, start_rule, survey, tell, weigh_arm
+from thrifty.router.kernels import FACTS, State, decide, start_rule, survey, tell, weigh_arm
 from thrifty.router.memory import copier, flatten, pack, unpacker
 from thrifty.router.settings import Settings
-from thrifty.statistics import no_statistics
+from thrifty.statistics import ArmStatistics, no_statistics
 from thrifty.streams import Stream
 
 Key = tuple[tuple[int, ...], tuple[float | None, ...]]
@@ -40,7 +41,6 @@ class Kit:
                 "decide": decide,
                 "tell": tell,
                 "weigh": weigh_arm,
-                "catch_up": catch_up,
                 "survey": survey,
             }
             for name, drive in drivers.items():
@@ -48,8 +48,20 @@ class Kit:
         return self.bound[known]
 
 
+class Sums(NamedTuple):
+    """What a segment counts: statistics of all arms, and how the segments below it differ."""
+
+    truth: NDArray[np.void]
+    kin: NDArray[np.void]
+
+
+def no_sums(n_arms: int) -> Sums:
+    """Those before the first decision."""
+    return Sums(np.zeros(n_arms, ArmStatistics), np.zeros(n_arms, Kin))
+
+
 class View:
-    """One rule over `key`; it knows the segment's statistics `truth` and keeps its own copy of the part it sees.
+    """One rule over `key`, in a segment with these `sums`. What it goes by is brought up to date whenever it is asked.
 
     `book` is where compiled code finds it; `parent` is the book of the segment above, which is told what this one is told.
     `decide` and `tell` are the kernels of these names, called with it.
@@ -59,8 +71,7 @@ class View:
         self,
         kit: Kit,
         key: Key,
-        truth: NDArray[np.void],
-        outcomes: NDArray[np.int64],
+        sums: Sums,
         *,
         parent: int = 0,
         segment: str = "",
@@ -76,27 +87,26 @@ class View:
         numbers = kit.policy.numbers(terms)
         by_cost = np.argsort(costs, kind="stable")
         start = kit.functions(terms, numbers, None)["start"]
-        horizon = np.array([next_horizon(int(truth["sent"][list(self.arms)].sum()), n_arms)])
+        horizon = np.array([next_horizon(int(sums.truth["sent"][list(self.arms)].sum()), n_arms)])
         known_before = (tuple(numbers.values()), costs, by_cost, alpha)
-        places = np.full(truth.size, -1)
+        places = np.full(sums.truth.size, -1)
         places[list(self.arms)] = np.arange(n_arms)
         self.facts = np.zeros(FACTS + 3 * n_arms)
         self.peek = memoryview(self.facts.data)  # the same numbers; reading one from Python is five times faster
         self.state = State(
-            *known_before, horizon, truth, np.array(self.arms, dtype=np.int64), places, prices, no_statistics(n_arms),
-            start(*known_before, int(horizon[0])), start(*known_before, int(horizon[0])), kit.words, np.zeros(4, np.uint64),
-            self.facts, outcomes, parent, number,
+            *known_before, horizon, sums.truth, np.array(self.arms, dtype=np.int64), places, prices, no_statistics(n_arms),
+            no_statistics(n_arms), sums.kin, int(kit.settings.leaning), start(*known_before, int(horizon[0])),
+            start(*known_before, int(horizon[0])), kit.words, np.zeros(4, np.uint64), self.facts, parent, number,
         )  # fmt: skip
         self._packed = pack(self.state)
         self.book = self._packed.address
         functions = kit.functions(terms, numbers, self.state)
         self.decide, self.tell, self._weigh = functions["decide"], functions["tell"], functions["weigh"]
-        self._catch_up, self._survey = functions["catch_up"], functions["survey"]
-        self.catch_up()
+        self._survey = functions["survey"]
 
     def choose(self, sequence: int, draws: int) -> int:
         """The place of the arm that the rule takes in the decision of this number; nothing is counted."""
-        return int(self.decide(self.book, sequence, draws, 0, 0, -1, 0.0, 0.0, 0, 0))
+        return int(self.decide(self.book, sequence, draws, 0, -1, 0.0, 0.0, 0, 0))
 
     def weigh(self, sequence: int, draws: int, place: int) -> float:
         """The probability that the rule, asked now, would take the arm of a place."""
@@ -105,10 +115,6 @@ class View:
     def fold(self, arm: int, sent: int, seen: int, reward: float, cost: float) -> None:
         """Add to the sums of an arm, numbered as in the segment, here and in all segments above; see the kernel `fold`."""
         self.tell(self.book, arm, sent, seen, reward, cost, 0, 0, -1, 0.0, 0)
-
-    def catch_up(self) -> None:
-        """See what the segment has seen."""
-        self._catch_up(self.book)
 
     def look(self) -> None:
         """Fill in the facts without asking the rule."""
@@ -127,7 +133,7 @@ class View:
 
 def rehearse(kit: Kit, key: Key, *, newcomers: bool) -> None:
     """Run the kernels once on nothing, so that no decision need wait for the compiler."""
-    view = View(kit, key, no_statistics(max(key[0]) + 1), np.zeros(1, np.int64))
+    view = View(kit, key, no_sums(max(key[0]) + 1))
     view.choose(1, 1)
     view.fold(key[0][0], 0, 0, 0.0, 0.0)
     view.look()

@@ -104,6 +104,6 @@ class Desk:
 
 
 def _retire_garbage() -> None:
-    """Let the garbage collector look no more at what is there: hundreds of thousands of objects of the compiler, 0.1 s each time."""
+    """Let the garbage collector look no more at what is there, mostly the compiler's objects: that would take 0.1 s each time."""
     gc.collect()
     gc.freeze()

@@ -55,7 +55,7 @@ class RouterRequest(Struct, forbid_unknown_fields=True):
     mode: Literal["live", "shadow"] | UnsetType = UNSET
     holdout: Annotated[float, Meta(ge=0.0, le=0.99)] | UnsetType = UNSET
     newcomer_share: Annotated[float, Meta(gt=0.0, le=1.0)] | UnsetType = UNSET
-    young_outcomes: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType = UNSET
+    leaning: bool | UnsetType = UNSET
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):

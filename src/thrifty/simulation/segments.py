@@ -24,8 +24,9 @@ def look(sums, kin, parents, segment, eyes):
     apart, level = 0.0, segment
     while parents[level] >= 0:
         above = parents[level]
-        apart += distance(sums[above], kin[above])
-        borrow(sums[level], sums[above], apart, eyes)
+        apart += distance(kin[above])
+        for arm in range(eyes.size):
+            borrow(sums[level, arm], sums[above, arm], apart, eyes[arm])
         level = above
 
 
