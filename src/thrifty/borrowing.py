@@ -87,7 +87,8 @@ def borrow(below, above, apart, seen_by_rule):
     if others > 0.0:
         taken = others / (1.0 + apart * others)  # no more than 1 / apart: what is borrowed is itself uncertain
         share = taken / others
+        won = min(max(above.reward_sum - below.reward_sum, 0.0), others)  # levels that forget may differ in what they remember
         seen_by_rule.sent += int(taken)
         seen_by_rule.seen += taken
-        seen_by_rule.reward_sum += share * (above.reward_sum - below.reward_sum)
-        seen_by_rule.cost_sum += share * (above.cost_sum - below.cost_sum)
+        seen_by_rule.reward_sum += share * won
+        seen_by_rule.cost_sum += share * max(above.cost_sum - below.cost_sum, 0.0)

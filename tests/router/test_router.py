@@ -35,7 +35,9 @@ def test_a_stream_made_in_the_kernel_is_the_row_of_make_streams() -> None:
         assert (stream == make_streams(7, np.array([[3, key]]))[0]).all()
 
 
-@pytest.mark.parametrize("policy", ["cs-ucb", "cs-etc:tau=20", "ucb1"])
+@pytest.mark.parametrize(
+    "policy", ["cs-ucb", "cs-etc:tau=20", "ucb1", "cs-ucb+window=90", "cs-ucb+discount=0.98", "cs-ucb+restart"]
+)
 def test_the_router_chooses_what_the_simulator_chooses(policy: str) -> None:
     # Rewards of 0 and 1 are certain, so that both see the same outcomes whatever they draw.
     world = Instance([1.0, 0.0, 1.0], [0.9, 0.1, 0.5], 0.1)
@@ -357,7 +359,9 @@ def test_many_threads_lose_and_double_nothing() -> None:
         (lambda: make(holdout=1.0), "holdout must be"),
         (lambda: make(colour="red"), "a router has no setting 'colour'"),
         (lambda: make(policy="cs-utc"), "did you mean cs-ucb"),
-        (lambda: make(policy="cs-ids+window=500"), "a router cannot forget yet"),
+        (lambda: make(policy="cs-ids+window=2"), "a window must hold at least one outcome of every arm, got window=2 for 3 arms"),
+        (lambda: make(policy="cs-ids+window=3").change("add", "delta", price=0.1), "got window=3 for 4 arms"),
+        (lambda: make(leaning=1), "leaning must be true or false, got 1"),
         (lambda: make(name="a b"), "name must be 1 to 64 letters"),
         (lambda: make(store="redis://x"), "store must be sqlite"),
         (lambda: make().decide("a\n"), "segment must be 1 to 200 printable"),

@@ -15,9 +15,10 @@ _LEVEL = math.log(2 / 0.05) / 2  # Hoeffding: a two-sided interval that holds wi
 
 @dataclass(frozen=True)
 class ArmExplanation:
-    """One arm of a segment. `pending` are decisions without an outcome; `borrowed` is how many those of other segments are worth.
+    """One arm of a segment. `pending` are decisions without an outcome.
 
-    `mean` rests on its own outcomes and on borrowed ones; `low` and `high` bound it with probability 0.95.
+    `mean` rests on the outcomes that are `remembered`, all of them unless the policy forgets, and on `borrowed` ones: what those of
+    other segments are worth. `low` and `high` bound it with probability 0.95.
     """
 
     arm: str
@@ -26,6 +27,7 @@ class ArmExplanation:
     decisions: int
     outcomes: int
     pending: int
+    remembered: float
     borrowed: float
     reward_sum: float
     mean: float | None
@@ -69,7 +71,8 @@ class Explanation:
             marks = [name for name, holds in (("feasible", arm.feasible), ("newcomer", arm.newcomer)) if holds]
             marks += [] if arm.status == "active" else [arm.status]
             cost = "unknown" if arm.cost is None else f"{arm.cost:g}"
-            outcomes = f"{arm.outcomes} outcomes" + (f" and {arm.borrowed:g} borrowed" if arm.borrowed else "")
+            outcomes = f"{arm.outcomes} outcomes" + (f", {arm.remembered:g} remembered" if arm.remembered != arm.outcomes else "")
+            outcomes += f", {arm.borrowed:g} borrowed" if arm.borrowed else ""
             lines.append(f"  {arm.arm:<{width}}  {mean:<26} cost {cost:<8} {outcomes}, {arm.pending} pending  {' '.join(marks)}")
         lines.append(f"  saved so far: {self.saved:.6g}")
         for group, said in (self.measured or {}).items():
@@ -88,16 +91,17 @@ def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, g
     chosen = roster.names[view.arms[int(view.facts[GREEDY])]] if known else None
     goes_by = dict(zip(view.arms, view.state.eyes.tolist(), strict=True))
     arms = []
-    for number, own in enumerate(segment.sums.truth.tolist()):
+    for number, (own, recent) in enumerate(zip(segment.sums.truth.tolist(), segment.sums.recent.tolist(), strict=True)):
         sent, pending, seen, reward_sum, cost_sum = own
-        _, _, weight, won, paid = goes_by.get(number, own)
+        _, _, weight, won, paid = goes_by.get(number, recent)
         mean = won / weight if weight else None
         width = radius(_LEVEL, weight) if weight else 1.0
         price = roster.prices[number]
         arms.append(
             ArmExplanation(
                 arm=roster.names[number], status=roster.status[number], newcomer=number in roster.newcomers,
-                decisions=sent, outcomes=int(seen), pending=pending, borrowed=round(weight - seen, 1),
+                decisions=sent, outcomes=int(seen), pending=pending, remembered=round(recent[2], 1),
+                borrowed=round(weight - recent[2], 1),
                 reward_sum=reward_sum, mean=mean,
                 low=max(mean - width, 0.0) if mean is not None else 0.0,
                 high=min(mean + width, 1.0) if mean is not None else 1.0,

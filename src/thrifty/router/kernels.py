@@ -7,6 +7,7 @@ import numpy as np
 
 from thrifty.borrowing import borrow, count_kin, distance
 from thrifty.compiled import builder, driver, index, kernel
+from thrifty.forgetting import RESTART
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
 from thrifty.policies.selection import cheapest_feasible, highest
 from thrifty.router.memory import array_at
@@ -24,6 +25,11 @@ class State(NamedTuple):
     alpha: Any
     horizon: Any  # one number: how many decisions the rule reckons with
     truth: Any  # the segment's statistics, of all arms
+    recent: Any  # the same, as far as they are not forgotten; the very same where nothing is
+    recollection: Any  # what forgetting keeps
+    restarts: Any  # one number: how often the segment found that an arm had changed
+    span: Any  # how many outcomes are remembered, about; infinite where nothing is forgotten unless something changes
+    forgets: Any  # one if anything may be forgotten
     arms: Any  # place in this rule -> arm of the segment
     places: Any  # arm of the segment -> place in this rule, or -1
     prices: Any  # of the arms; NaN where unknown, while `costs` are all unknown or none
@@ -33,6 +39,8 @@ class State(NamedTuple):
     leaning: Any  # one if segments borrow
     memory: Any
     spare: Any
+    pristine: Any  # the memory before the first decision
+    begun: Any  # one number: at which of the restarts this rule began
     words: Any
     stream: Any
     facts: Any
@@ -82,24 +90,29 @@ def look_up(unpack, state):
     """Write into `state.eyes` what a rule should go by: what the segment has seen, and what it borrows from the levels above it."""
     eyes, arms = state.eyes, state.arms
     for place in range(eyes.size):
-        copy_sums(state.truth[arms[place]], eyes[place])
-    below, book, apart = state.truth, state.parent, 0.0
+        copy_sums(state.recent[arms[place]], eyes[place])
+    below, book, apart = state.recent, state.parent, 0.0
     while book != 0 and state.leaning != 0:
         above = unpack(book)
         apart += distance(above.kin)
         for place in range(eyes.size):
-            borrow(below[arms[place]], above.truth[arms[place]], apart, eyes[place])
-        below, book = above.truth, above.parent
+            borrow(below[arms[place]], above.recent[arms[place]], apart, eyes[place])
+        below, book = above.recent, above.parent
 
 
 @driver
-def catch_up(observe, unpack, state, terms):
-    """Let the rule go by what there is to see now: one `observe` per arm that changed.
+def catch_up(observe, unpack, copy, state, terms):
+    """Let the rule go by what there is to see now: one `observe` per arm that changed, or a new beginning if an arm was found to.
 
     A rule refreshes what it keeps from the statistics, so that it need not see every outcome: see docs/decisions/001.
     """
     look_up(unpack, state)
     stats, changed = state.stats, state.facts
+    if state.begun[0] != state.restarts[0]:
+        state.begun[0] = state.restarts[0]
+        copy(state.pristine, state.memory)
+        for place in range(stats.size):
+            stats[place].seen = -1.0
     for place in range(stats.size):
         now, before = state.eyes[place], stats[place]
         changed[place] = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
@@ -111,12 +124,15 @@ def catch_up(observe, unpack, state, terms):
 
 @kernel
 def extend_horizon(observe, terms, state):
-    """Nobody knows how many decisions there will be, so a rule reckons with some more than there were, and now with more again."""
+    """Nobody knows how many decisions there will be, so a rule reckons with some more than there were, and now with more again.
+
+    What is remembered bounds what can be planned for.
+    """
     decisions = 0
     for place in range(state.arms.size):
         decisions += state.truth[state.arms[place]].sent
-    if decisions >= state.horizon[0]:
-        state.horizon[0] = next_horizon(decisions, state.arms.size)
+    if decisions >= state.horizon[0] and state.horizon[0] < state.span:
+        state.horizon[0] = int(max(min(next_horizon(decisions, state.arms.size), state.span), state.arms.size))
         later = RuleTerms(terms.costs, terms.by_cost, terms.alpha, state.horizon[0], terms.parameters, terms.parts)
         refresh_all(observe, later, state.stats, state.memory)
 
@@ -135,7 +151,19 @@ def toss(words, key, stream):
 
 
 @driver
-def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws):
+def look_again(probe, state):
+    """The place of an arm that is to be looked at now, whatever the rule says, because it may have changed; -1 for none."""
+    if state.forgets == 0 or state.arms.size == 1:
+        return -1
+    decisions = 0
+    for arm in range(state.truth.size):
+        decisions += state.truth[arm].sent
+    arm = probe(state.recent, state.recollection, decisions)
+    return state.places[arm] if arm >= 0 else -1
+
+
+@driver
+def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws):
     """Let the rule choose, from the stream named by `sequence`; write the facts of the decision, with its probability.
 
     A rule that drew no random number chose with probability one. For one that did, the probability is the share of `draws` more
@@ -145,10 +173,14 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
     state = unpack(book)
     terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, stream, facts = state.stats, state.stream, state.facts
-    catch_up(observe, unpack, state, terms)
+    catch_up(observe, unpack, copy, state, terms)
     look_around(state.costs, state.alpha, stats, facts)
     extend_horizon(observe, terms, state)
     terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
+    arm = look_again(probe, state)
+    if arm >= 0:
+        facts[ARM], facts[PROPENSITY], facts[CODE] = arm, 1.0, EXPLORE
+        return arm
     start_stream(state.words, STREAMS * sequence, stream)
     first, memory = stream[0], state.memory
     arm, same, of, unknown = -1, 0, 0, False
@@ -171,7 +203,7 @@ def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, seq
 
 
 @driver
-def survey(init, choose, observe, parts, Parameters, unpack, copy, book):
+def survey(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book):
     """Write the facts as they are, without asking the rule."""
     state = unpack(book)
     look_up(unpack, state)
@@ -179,12 +211,12 @@ def survey(init, choose, observe, parts, Parameters, unpack, copy, book):
 
 
 @driver
-def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, arm):
+def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws, arm):
     """The probability that the rule, asked now, would choose `arm`; it does not notice that it was asked."""
     state = unpack(book)
     terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     stats, stream = state.stats, state.stream
-    catch_up(observe, unpack, state, terms)
+    catch_up(observe, unpack, copy, state, terms)
     start_stream(state.words, STREAMS * sequence + 1, stream)
     first = stream[0]
     same, of = 0, 0
@@ -209,7 +241,7 @@ def add(known, sent, seen, reward, cost):
 
 
 @driver
-def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost):
+def fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, arm, sent, seen, reward, cost):
     """Add to the sums of `arm`, numbered as in the segment, here and in all segments above.
 
     The rule is told when that was an outcome or the correction of one. A first outcome arrives as seen = 1, its withdrawal as
@@ -221,11 +253,18 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
         book = state.parent
         truth = state.truth[arm]
         had_seen, had_won = truth.seen, truth.reward_sum
-        if outcome:
+        if outcome and state.forgets == 0:
             count_kin(state.kin[arm], -1.0, child_had_seen, child_had_won)
             count_kin(state.kin[arm], 1.0, child_seen, child_won)
         place = state.places[arm]
         add(truth, sent, seen, reward, cost)
+        if state.forgets != 0:
+            state.recent[arm].sent += sent
+            state.recent[arm].pending += sent - seen
+            if (outcome or cost != 0.0) and take_in(
+                state.recent, state.recollection, arm, 1.0 * seen, reward, cost, True
+            ) == RESTART:  # fmt: skip
+                state.restarts[0] += 1
         child_seen, child_won, child_had_seen, child_had_won = truth.seen, truth.reward_sum, had_seen, had_won
         if place < 0:
             continue
@@ -242,10 +281,11 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent
 
 @driver
 def decide(
-    init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws, entries, slot, at, due, replica, version
+    init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws, entries, slot, at, due,
+    replica, version,
 ):  # fmt: skip
     """`choose_arm`; and if there is a slot, remember and count the decision as `apply` does with its row."""
-    place = choose_arm(init, choose, observe, parts, Parameters, unpack, copy, book, sequence, draws)
+    place = choose_arm(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws)
     if slot < 0:
         return place
     state = unpack(book)
@@ -257,13 +297,32 @@ def decide(
     entry.sent, entry.seen, entry.reward, entry.cost = 1, 0, 0.0, 0.0
     entry.settled, entry.said_at, entry.said_value, entry.said_cost = OPEN, math.nan, math.nan, math.nan
     entry.waiting, entry.forgotten, entry.position = 1, 0, 0
-    fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, 1, 0, 0.0, 0.0)
+    fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, arm, 1, 0, 0.0, 0.0)
     return place
 
 
 @driver
 def tell(
-    init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost, books, entries, slot, at, how
+    init,
+    choose,
+    observe,
+    parts,
+    Parameters,
+    unpack,
+    copy,
+    take_in,
+    probe,
+    book,
+    arm,
+    sent,
+    seen,
+    reward,
+    cost,
+    books,
+    entries,
+    slot,
+    at,
+    how,
 ):
     """`fold`; or if there is a slot, count a first outcome of that decision at the price that was expected, as `apply` does.
 
@@ -283,5 +342,5 @@ def tell(
         before, paid_before = entry.reward, entry.cost
         entry.sent, entry.seen, entry.reward, entry.cost = 1, 1, reward, cost
         reward, cost = reward - before, cost - paid_before
-    fold(init, choose, observe, parts, Parameters, unpack, copy, book, arm, sent, seen, reward, cost)
+    fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, arm, sent, seen, reward, cost)
     return cost

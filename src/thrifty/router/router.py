@@ -81,7 +81,10 @@ class Router:
         self._follower: Follower | None = None
         self._position = self._snapshot_at = 0
         self._stale = False
-        self._state = State(self.name, checked_arms(arms), Settings(alpha=alpha, **settings), clock=clock)
+        told = Settings(alpha=alpha, **settings)
+        wanted = checked_arms(arms)
+        told.check_arms(len(wanted))
+        self._state = State(self.name, wanted, told, clock=clock)
         if store is not None:
             if isinstance(store, str):
                 from thrifty.store import open_store
@@ -406,6 +409,7 @@ class Router:
         with self._lock:
             self._ready()
             self.roster.check_change(action, arm, price)
+            self.settings.check_arms(len(self.roster.active()) + (action == "add"))
             position = self._take_change(action, {"arm": arm, "price": price, "by": by})
         self.wait(position)
         self._rehearse()
@@ -413,6 +417,7 @@ class Router:
     def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
         """Make the router be as told: add and price the named arms, retire the others, and take over the settings."""
         wanted = checked_arms(arms)
+        settings.check_arms(len(wanted))
         with self._lock:
             self._ready()
             position = 0

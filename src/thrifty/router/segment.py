@@ -11,7 +11,7 @@ class Segment:
 
     def __init__(self, name: str, kit: Kit, key: Key, *, n_arms: int, parent: "Segment | None", number: int) -> None:
         self.name, self.kit, self.parent, self.number = name, kit, parent, number
-        self.sums = no_sums(n_arms)
+        self.sums = no_sums(kit.policy.forgetting, n_arms)
         self.views: dict[Key, View] = {}
         self.main = self._make(key)
 
@@ -32,21 +32,25 @@ class Segment:
 
     def rearrange(self, key: Key, *, n_arms: int) -> None:
         """Other arms or prices: the statistics stay, the rules begin again from them. The parent must have done so before."""
-        before = self.sums
-        if n_arms > before.truth.size:
-            self.sums = no_sums(n_arms)
-            for grown, known in zip(self.sums, before, strict=True):
-                grown[: known.size] = known
+        if n_arms > self.sums.truth.size:
+            known, self.sums = self.sums, no_sums(self.kit.policy.forgetting, n_arms)
+            for leaf, before in zip(self.sums.leaves(), known.leaves(), strict=True):
+                leaf[: before.size] = before
         self.main = self._make(key)
         self.views.clear()
 
     def forget(self, arms: list[int]) -> None:
-        """The statistics of these arms begin again at zero, apart from what is pending. The parent must have done so before."""
-        truth, kin = self.sums
+        """The statistics of these arms begin again at zero, apart from what is pending. The parent must have done so before.
+
+        Where statistics forget, what is remembered of all arms begins again.
+        """
+        sums, fresh = self.sums, no_sums(self.kit.policy.forgetting, self.sums.truth.size)
         for arm in arms:
-            known = truth[arm : arm + 1]
-            pending = known["pending"].copy()
-            known[:] = 0
-            known["sent"] = known["pending"] = pending
-            kin[arm : arm + 1] = 0
-        self.rearrange((self.main.arms, self.main.prices), n_arms=truth.size)
+            pending = int(sums.truth["pending"][arm])
+            sums.truth[arm : arm + 1] = 0
+            sums.truth["sent"][arm] = sums.truth["pending"][arm] = pending
+            sums.kin[arm : arm + 1] = 0
+        if sums.recent is not sums.truth:
+            fresh.recent["sent"], fresh.recent["pending"] = sums.truth["sent"], sums.truth["pending"]
+            self.sums = fresh._replace(truth=sums.truth, kin=sums.kin)
+        self.rearrange((self.main.arms, self.main.prices), n_arms=sums.truth.size)

@@ -55,8 +55,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))
-        if policy(self.policy).forgetting.label:
-            raise ValueError(f"policy must be one that keeps everything, got {self.policy!r:.80}: a router cannot forget yet")
+        policy(self.policy)
         for name, low in (("seed", 0), ("remember", 1), ("max_segments", 1), ("propensity_draws", 0)):
             object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
         _check_number("deadline_s", self.deadline_s, above=0.0, high=math.inf)
@@ -66,6 +65,10 @@ class Settings:
         _check_word("mode", self.mode, ("live", "shadow"))
         if not isinstance(self.leaning, bool):
             raise ValueError(f"leaning must be true or false, got {self.leaning!r:.80}")
+
+    def check_arms(self, n_arms: int) -> None:
+        """A ValueError where the policy cannot work with so many arms."""
+        policy(self.policy).forgetting.check(n_arms)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, by name."""

@@ -15,7 +15,7 @@ def dump(state: State) -> bytes:
     roster, tree = state.roster, state.tree
     segments = {
         name: {
-            "sums": [_text(sums.tobytes()) for sums in segment.sums],
+            "sums": [_text(leaf.tobytes()) for leaf in segment.sums.leaves()],
             "main": [_text(leaf) for leaf in segment.main.dump()],
             "views": [[key, [_text(leaf) for leaf in view.dump()]] for key, view in segment.views.items()],
         }
@@ -56,8 +56,8 @@ def load(fresh: State, body: bytes) -> State:
     tree.rearrange(roster)
     for name, dumped in said["segments"].items():
         segment = tree.segment(name)
-        for sums, content in zip(segment.sums, dumped["sums"], strict=True):
-            sums.view("u1")[:] = memoryview(_bytes(content))
+        for leaf, content in zip(segment.sums.leaves(), dumped["sums"], strict=True):
+            leaf.view("u1")[:] = memoryview(_bytes(content))
         segment.main.load([_bytes(leaf) for leaf in dumped["main"]])
         for (arms_seen, prices), leaves in dumped["views"]:
             segment.view((tuple(arms_seen), tuple(prices))).load([_bytes(leaf) for leaf in leaves])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.borrowing import Kin
+from thrifty.forgetting import KEEP_ALL, Forgetting
 from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
 from thrifty.policies.contract import next_horizon
@@ -36,7 +37,10 @@ class Kit:
         if known not in self.bound:
             self.bound[known] = {"start": bind_rule(start_rule, self.policy, terms, numbers)}
         if state is not None and "decide" not in self.bound[known]:
-            more = {"unpack": unpacker(state), "copy": copier(state.memory)}
+            forgetting = self.policy.forgetting
+            more = {
+                "unpack": unpacker(state), "copy": copier(state.memory), "take_in": forgetting.take_in, "probe": forgetting.probe
+            }  # fmt: skip
             drivers: dict[str, Callable[..., Any]] = {
                 "decide": decide,
                 "tell": tell,
@@ -49,15 +53,30 @@ class Kit:
 
 
 class Sums(NamedTuple):
-    """What a segment counts: statistics of all arms, and how the segments below it differ."""
+    """What a segment counts: statistics of all arms, how the segments below it differ, and what forgetting keeps.
+
+    `recent` are the statistics as far as they are not forgotten; they are the same array where nothing is.
+    """
 
     truth: NDArray[np.void]
     kin: NDArray[np.void]
+    recent: NDArray[np.void]
+    recollection: Any
+    restarts: NDArray[np.int64]
+
+    def leaves(self) -> list[NDArray[Any]]:
+        """All arrays."""
+        recent = () if self.recent is self.truth else self.recent
+        return list(flatten((self.truth, self.kin, recent, self.recollection, self.restarts)))
 
 
-def no_sums(n_arms: int) -> Sums:
+def no_sums(forgetting: Forgetting, n_arms: int) -> Sums:
     """Those before the first decision."""
-    return Sums(np.zeros(n_arms, ArmStatistics), np.zeros(n_arms, Kin))
+    truth = np.zeros(n_arms, ArmStatistics)
+    recent, recollection = truth, ()
+    if forgetting.take_in is not KEEP_ALL.take_in:
+        recent, recollection = np.zeros(n_arms, ArmStatistics), forgetting.begin(n_arms, forgetting.numbers)
+    return Sums(truth, np.zeros(n_arms, Kin), recent, recollection, np.zeros(1, np.int64))
 
 
 class View:
@@ -79,7 +98,7 @@ class View:
     ) -> None:
         self.arms, self.prices = key
         self.segment, self.names = segment, tuple([kit.names[arm] for arm in self.arms])
-        n_arms, alpha = len(self.arms), kit.settings.alpha
+        n_arms, alpha, forgetting = len(self.arms), kit.settings.alpha, kit.policy.forgetting
         known = not any(price is None for price in self.prices)
         prices = np.array([math.nan if price is None else price for price in self.prices])
         costs = prices if known else np.full(n_arms, math.nan)
@@ -87,16 +106,20 @@ class View:
         numbers = kit.policy.numbers(terms)
         by_cost = np.argsort(costs, kind="stable")
         start = kit.functions(terms, numbers, None)["start"]
-        horizon = np.array([next_horizon(int(sums.truth["sent"][list(self.arms)].sum()), n_arms)])
+        decisions = int(sums.truth["sent"][list(self.arms)].sum())
+        horizon = np.array([forgetting.horizon(next_horizon(decisions, n_arms), n_arms)])
         known_before = (tuple(numbers.values()), costs, by_cost, alpha)
+        begin = (*known_before, int(horizon[0]))
         places = np.full(sums.truth.size, -1)
         places[list(self.arms)] = np.arange(n_arms)
         self.facts = np.zeros(FACTS + 3 * n_arms)
         self.peek = memoryview(self.facts.data)  # the same numbers; reading one from Python is five times faster
+        memories = start(*begin), start(*begin), start(*begin)
         self.state = State(
-            *known_before, horizon, sums.truth, np.array(self.arms, dtype=np.int64), places, prices, no_statistics(n_arms),
-            no_statistics(n_arms), sums.kin, int(kit.settings.leaning), start(*known_before, int(horizon[0])),
-            start(*known_before, int(horizon[0])), kit.words, np.zeros(4, np.uint64), self.facts, parent, number,
+            *known_before, horizon, sums.truth, sums.recent, sums.recollection, sums.restarts, forgetting.span,
+            int(sums.recent is not sums.truth), np.array(self.arms, dtype=np.int64), places, prices, no_statistics(n_arms),
+            no_statistics(n_arms), sums.kin, int(kit.settings.leaning), *memories,
+            sums.restarts.copy(), kit.words, np.zeros(4, np.uint64), self.facts, parent, number,
         )  # fmt: skip
         self._packed = pack(self.state)
         self.book = self._packed.address
@@ -122,18 +145,21 @@ class View:
 
     def dump(self) -> list[bytes]:
         """What the rule remembers, bit for bit."""
-        return [np.asarray(leaf).tobytes() for leaf in flatten((self.state.horizon, self.state.stats, self.state.memory))]
+        return [np.asarray(leaf).tobytes() for leaf in self._remembered()]
+
+    def _remembered(self) -> tuple[Any, ...]:
+        return flatten((self.state.horizon, self.state.begun, self.state.stats, self.state.memory))
 
     def load(self, dumped: list[bytes]) -> None:
         """Remember what was dumped."""
-        for leaf, content in zip(flatten((self.state.horizon, self.state.stats, self.state.memory)), dumped, strict=True):
+        for leaf, content in zip(self._remembered(), dumped, strict=True):
             if isinstance(leaf, np.ndarray):
                 leaf[:] = np.frombuffer(content, dtype=leaf.dtype)
 
 
 def rehearse(kit: Kit, key: Key, *, newcomers: bool) -> None:
     """Run the kernels once on nothing, so that no decision need wait for the compiler."""
-    view = View(kit, key, no_sums(max(key[0]) + 1))
+    view = View(kit, key, no_sums(kit.policy.forgetting, max(key[0]) + 1))
     view.choose(1, 1)
     view.fold(key[0][0], 0, 0, 0.0, 0.0)
     view.look()
