@@ -31,7 +31,7 @@ def test_an_explanation_says_what_is_remembered() -> None:
     assert f"{arms['gamma'].outcomes} outcomes, {arms['gamma'].remembered:g} remembered" in str(router.explain())
 
 
-@pytest.mark.parametrize("policy", ["cs-ucb+window=50", "cs-ts+discount=0.98", "cs-ucb+restart"])
+@pytest.mark.parametrize("policy", ["cs-ucb+window=50", "cs-ucb+discount=0.98", "cs-ucb+restart"])
 def test_a_restored_router_goes_on_as_if_nothing_had_happened(policy: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'r.db'}"
 

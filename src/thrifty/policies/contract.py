@@ -81,8 +81,8 @@ def refresh_all(observe, terms, stats, memory):
 class Rule:
     """The compiled functions of a rule. `init` and `observe` may be left out by a rule that remembers nothing.
 
-    `propensity(terms, stats, memory, arm)` is the probability with which the last `choose` took `arm`; only a rule that weighs
-    outcomes by it says so, and then finds it in `outcome.propensity`.
+    `propensity(terms, stats, memory, arm)` is the probability with which the last `choose` took `arm`, given what the rule had
+    drawn before; a rule that does not know it says NaN. A rule that weighs outcomes by it finds it in `outcome.propensity`.
     """
 
     choose: Callable[..., Any]
@@ -104,7 +104,7 @@ def ignore_outcome(terms, stats, memory, outcome):
 
 @kernel
 def unknown_propensity(terms, stats, memory, arm):
-    """The `propensity` of a rule that does not weigh outcomes by it."""
+    """The `propensity` of a rule that does not know it."""
     return np.nan
 
 

@@ -60,6 +60,7 @@ class Memory(NamedTuple):
     cost_sums: NDArray[np.float64]  # (M * K,) the same of costs; (0,) where they are known
     regret: NDArray[np.float64]  # (K,) r
     information: NDArray[np.float64]  # (K,) v
+    coin: NDArray[np.float64]  # (3,) the arms that the last choice was between, and the probability of the second
 
 
 @builder
@@ -93,6 +94,7 @@ def _remember(n_arms, n_draws, n_costs, n_cost_sums):
         np.zeros(n_cost_sums),
         np.zeros(n_arms),
         np.zeros(n_arms),
+        np.zeros(3),
     )
 
 
@@ -100,14 +102,31 @@ def _remember(n_arms, n_draws, n_costs, n_cost_sums):
 def choose(terms, stats, memory, stream):
     arm = next_due(stats, memory.round_robin, 1)
     if arm >= 0:
-        return arm
+        return certainly(arm, memory.coin)
     renew_draws(terms, stats, memory, stream)
     tally_optima(terms, memory)
     weigh_arms(terms, memory)
     arm = worth_knowing_now(terms, memory.regret, memory.information)
     if memory.regret[arm] > memory.regret[least(memory.regret)]:
+        return certainly(arm, memory.coin)
+    arm = best_of_two(memory.regret, memory.information, terms.parameters.power, memory.coin)
+    if memory.regret[arm] <= 0.0:
         return arm
-    return best_of_two(memory.regret, memory.information, terms.parameters.power, stream)
+    return int(memory.coin[1] if uniform(stream) < memory.coin[2] else memory.coin[0])
+
+
+@kernel
+def certainly(arm, coin):
+    """`arm`, with probability one."""
+    coin[0], coin[1], coin[2] = arm, arm, 0.0
+    return arm
+
+
+@kernel
+def propensity(terms, stats, memory, arm):
+    """Given the draws."""
+    weight = memory.coin[2]
+    return (1.0 - weight) * (arm == memory.coin[0]) + weight * (arm == memory.coin[1])
 
 
 @kernel
@@ -244,15 +263,15 @@ def worth_knowing_now(terms, regret, information):
 
 
 @kernel
-def best_of_two(regret, information, power, stream):
-    """Draw from the mixture of two arms that minimises (expected regret)^power / (expected information).
+def best_of_two(regret, information, power, coin):
+    """Write down the mixture of two arms that minimises (expected regret)^power / (expected information); returns the first.
 
     Between arms a and b with r_a < r_b and v_a < v_b, the weight of b that makes the derivative vanish is
     (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Arms that another beats in both never take part.
     """
     first = second = least(regret)
     if regret[first] <= 0.0:
-        return first
+        return certainly(first, coin)
     lowest, weight = np.inf, 0.0
     for arm in range(regret.size):
         if information[arm] > 0.0 and _raised(regret[arm], power) / information[arm] < lowest:
@@ -270,7 +289,8 @@ def best_of_two(regret, information, power, stream):
                     ratio = _raised(regret[a] + share * dr, power) / expected_information
                     if ratio < lowest:
                         lowest, first, second, weight = ratio, a, b, share
-    return second if uniform(stream) < weight else first
+    coin[0], coin[1], coin[2] = first, second, weight
+    return first
 
 
 @kernel
@@ -307,8 +327,8 @@ def settle_outset(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
 POLICY = Policy(
     name="cs-ids",
     summary="what costs little regret for what it tells about the optimal arm: good whether arms are close or far apart",
-    rule=Rule(choose, init, observe),
-    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe),
+    rule=Rule(choose, init, observe, propensity),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe, propensity),
     parameters={
         "exchange": Number(
             1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0

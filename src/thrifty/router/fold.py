@@ -98,7 +98,7 @@ def _settled(state: State, row: Row, sent: Sent) -> None:
         main.fold(arm, -before[0], -before[1], -before[2], -before[3])
         main.fold(sent.arm, sent.sent, sent.seen, sent.reward, sent.cost)
     else:
-        main.fold(arm, *changes)
+        main.fold(arm, *changes, sent.propensity)
     if sent.code == HOLDOUT or state.settings.holdout:
         group = state.groups["holdout" if sent.code == HOLDOUT else "routed"]
         for n, change in enumerate(changes[1:]):

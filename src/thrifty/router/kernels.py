@@ -8,7 +8,7 @@ import numpy as np
 from thrifty.borrowing import borrow, count_kin, distance
 from thrifty.compiled import builder, driver, index, kernel
 from thrifty.forgetting import RESTART
-from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
+from thrifty.policies.contract import RuleTerms, next_horizon, refresh, start
 from thrifty.policies.selection import cheapest_feasible, highest
 from thrifty.router.memory import array_at
 from thrifty.router.sent import EXPLOIT, EXPLORE, HOLDOUT, ONLY, OPEN, SPOKEN_FOR, Entry
@@ -50,6 +50,34 @@ class State(NamedTuple):
 
 _INTEGER = np.dtype(np.int64)
 
+
+class Level(NamedTuple):
+    """What is needed of a segment, by a rule that is not its own, or in order to count a decision. See `State`."""
+
+    truth: Any
+    recent: Any
+    forgets: Any
+    arms: Any
+    places: Any
+    prices: Any
+    stats: Any
+    kin: Any
+    facts: Any
+    parent: Any
+    number: Any
+
+
+class Tools(NamedTuple):
+    """What drivers of this module need besides the functions of the rule, as compiled functions."""
+
+    unpack: Any  # the address of a book -> State
+    unpack_level: Any  # the address of a book -> Level
+    copy: Any  # one memory of the rule over another
+    take_in: Any  # see `thrifty.forgetting.way`
+    probe: Any
+    propensity: Any  # see `thrifty.policies.contract.Rule`
+
+
 STREAMS = 4
 """Streams of a decision: its choice, its probability, its group, and whether newcomers are offered."""
 
@@ -86,14 +114,14 @@ def look_around(costs, alpha, stats, facts):
 
 
 @driver
-def look_up(unpack, state):
+def look_up(tools, state):
     """Write into `state.eyes` what a rule should go by: what the segment has seen, and what it borrows from the levels above it."""
     eyes, arms = state.eyes, state.arms
     for place in range(eyes.size):
         copy_sums(state.recent[arms[place]], eyes[place])
     below, book, apart = state.recent, state.parent, 0.0
     while book != 0 and state.leaning != 0:
-        above = unpack(book)
+        above = tools.unpack_level(book)
         apart += distance(above.kin)
         for place in range(eyes.size):
             borrow(below[arms[place]], above.recent[arms[place]], apart, eyes[place])
@@ -101,40 +129,42 @@ def look_up(unpack, state):
 
 
 @driver
-def catch_up(observe, unpack, copy, state, terms):
-    """Let the rule go by what there is to see now: one `observe` per arm that changed, or a new beginning if an arm was found to.
+def catch_up(observe, parts, Parameters, tools, state):
+    """Let the rule go by what there is to see now, with a horizon beyond the decisions so far; returns its terms.
 
-    A rule refreshes what it keeps from the statistics, so that it need not see every outcome: see docs/decisions/001.
+    It is told of every arm that changed, and of all when the horizon grew or it is to begin anew. A rule refreshes what it keeps
+    from the statistics, so that it need not see every outcome: see docs/decisions/001.
     """
-    look_up(unpack, state)
-    stats, changed = state.stats, state.facts
+    look_up(tools, state)
+    stats, changed, everything = state.stats, state.facts, extend_horizon(state)
     if state.begun[0] != state.restarts[0]:
-        state.begun[0] = state.restarts[0]
-        copy(state.pristine, state.memory)
-        for place in range(stats.size):
-            stats[place].seen = -1.0
+        state.begun[0], everything = state.restarts[0], True
+        tools.copy(state.pristine, state.memory)
     for place in range(stats.size):
         now, before = state.eyes[place], stats[place]
-        changed[place] = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
+        other = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
+        changed[place] = other or everything
         copy_sums(now, before)
+    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
     for place in range(stats.size):
         if changed[place] != 0.0 and stats[place].seen > 0.0:
             refresh(observe, terms, stats, state.memory, place)
+    return terms
 
 
 @kernel
-def extend_horizon(observe, terms, state):
+def extend_horizon(state):
     """Nobody knows how many decisions there will be, so a rule reckons with some more than there were, and now with more again.
 
-    What is remembered bounds what can be planned for.
+    What is remembered bounds what can be planned for. Returns whether the horizon is another one.
     """
     decisions = 0
     for place in range(state.arms.size):
         decisions += state.truth[state.arms[place]].sent
-    if decisions >= state.horizon[0] and state.horizon[0] < state.span:
-        state.horizon[0] = int(max(min(next_horizon(decisions, state.arms.size), state.span), state.arms.size))
-        later = RuleTerms(terms.costs, terms.by_cost, terms.alpha, state.horizon[0], terms.parameters, terms.parts)
-        refresh_all(observe, later, state.stats, state.memory)
+    if decisions < state.horizon[0] or state.horizon[0] >= state.span:
+        return False
+    state.horizon[0] = int(max(min(next_horizon(decisions, state.arms.size), state.span), state.arms.size))
+    return True
 
 
 @kernel
@@ -151,83 +181,85 @@ def toss(words, key, stream):
 
 
 @driver
-def look_again(probe, state):
+def look_again(tools, state):
     """The place of an arm that is to be looked at now, whatever the rule says, because it may have changed; -1 for none."""
     if state.forgets == 0 or state.arms.size == 1:
         return -1
     decisions = 0
     for arm in range(state.truth.size):
         decisions += state.truth[arm].sent
-    arm = probe(state.recent, state.recollection, decisions)
+    arm = tools.probe(state.recent, state.recollection, decisions)
     return state.places[arm] if arm >= 0 else -1
 
 
 @driver
-def choose_arm(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws):
+def choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, draws):
     """Let the rule choose, from the stream named by `sequence`; write the facts of the decision, with its probability.
 
-    A rule that drew no random number chose with probability one. For one that did, the probability is the share of `draws` more
-    choices, from the same statistics and another stream, that fall on the same arm, the choice itself included; without any, it
-    is not known.
+    A rule that drew no random number chose with probability one. For one that did, the probability is an average over more choices
+    from the same statistics and another stream, this one included: of what the rule says, over a quarter of `draws`, or else the
+    share that falls on the same arm. It is never told to be less than 1 / (draws + 1); without draws, it is not known.
     """
-    state = unpack(book)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
+    state = tools.unpack(book)
     stats, stream, facts = state.stats, state.stream, state.facts
-    catch_up(observe, unpack, copy, state, terms)
+    terms = catch_up(observe, parts, Parameters, tools, state)
     look_around(state.costs, state.alpha, stats, facts)
-    extend_horizon(observe, terms, state)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
-    arm = look_again(probe, state)
+    arm = look_again(tools, state)
     if arm >= 0:
         facts[ARM], facts[PROPENSITY], facts[CODE] = arm, 1.0, EXPLORE
         return arm
     start_stream(state.words, STREAMS * sequence, stream)
     first, memory = stream[0], state.memory
-    arm, same, of, unknown = -1, 0, 0, False
+    least = 1.0 / (draws + 1.0)
+    arm, likely, of, unknown = -1, 0.0, 0, False
     while of <= draws:
         picked = index(choose(terms, stats, memory, stream))
         of += 1
         if of == 1:
             arm = picked
+        said = tools.propensity(terms, stats, memory, arm)
+        likely += 1.0 * (picked == arm) if np.isnan(said) else said
+        if of == 1:
             unknown = draws == 0 and stream[0] != first
             if stream[0] == first:  # not a random rule
                 draws = 0
+            elif not np.isnan(said):
+                draws = (draws + 3) // 4
             start_stream(state.words, STREAMS * sequence + 1, stream)
             memory = state.spare
-        same += picked == arm
         if of <= draws:
-            copy(state.memory, state.spare)
-    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else same / of
+            tools.copy(state.memory, state.spare)
+    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else max(likely / of, least)
     facts[CODE] = ONLY if stats.size == 1 else EXPLOIT if facts[GREEDY] == arm else EXPLORE
     return arm
 
 
 @driver
-def survey(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book):
+def survey(init, choose, observe, parts, Parameters, tools, book):
     """Write the facts as they are, without asking the rule."""
-    state = unpack(book)
-    look_up(unpack, state)
+    state = tools.unpack(book)
+    look_up(tools, state)
     look_around(state.costs, state.alpha, state.eyes, state.facts)
 
 
 @driver
-def weigh_arm(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws, arm):
+def weigh_arm(init, choose, observe, parts, Parameters, tools, book, sequence, draws, arm):
     """The probability that the rule, asked now, would choose `arm`; it does not notice that it was asked."""
-    state = unpack(book)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
+    state = tools.unpack(book)
     stats, stream = state.stats, state.stream
-    catch_up(observe, unpack, copy, state, terms)
+    terms = catch_up(observe, parts, Parameters, tools, state)
     start_stream(state.words, STREAMS * sequence + 1, stream)
     first = stream[0]
-    same, of = 0, 0
+    likely, of = 0.0, 0
     for _ in range(max(draws, 1)):
-        copy(state.memory, state.spare)
+        tools.copy(state.memory, state.spare)
         of += 1
-        if choose(terms, stats, state.spare, stream) == arm:
-            same += 1
+        picked = choose(terms, stats, state.spare, stream)
+        said = tools.propensity(terms, stats, state.spare, arm)
+        likely += 1.0 * (picked == arm) if np.isnan(said) else said
         if stream[0] == first:
             break
-    return same / of
+    return likely / of
 
 
 @kernel
@@ -241,7 +273,7 @@ def add(known, sent, seen, reward, cost):
 
 
 @driver
-def fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, arm, sent, seen, reward, cost):
+def fold(init, choose, observe, parts, Parameters, tools, book, arm, sent, seen, reward, cost, chance):
     """Add to the sums of `arm`, numbered as in the segment, here and in all segments above.
 
     The rule is told when that was an outcome or the correction of one. A first outcome arrives as seen = 1, its withdrawal as
@@ -249,7 +281,7 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe,
     """
     outcome, child_seen, child_won, child_had_seen, child_had_won = seen != 0 or reward != 0.0, 0.0, 0.0, 0.0, 0.0
     while book != 0:
-        state = unpack(book)
+        state = tools.unpack(book)
         book = state.parent
         truth = state.truth[arm]
         had_seen, had_won = truth.seen, truth.reward_sum
@@ -261,7 +293,7 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe,
         if state.forgets != 0:
             state.recent[arm].sent += sent
             state.recent[arm].pending += sent - seen
-            if (outcome or cost != 0.0) and take_in(
+            if (outcome or cost != 0.0) and tools.take_in(
                 state.recent, state.recollection, arm, 1.0 * seen, reward, cost, True
             ) == RESTART:  # fmt: skip
                 state.restarts[0] += 1
@@ -273,22 +305,34 @@ def fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe,
         add(mine, sent, seen, reward, cost)
         if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0.0:
             terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
-            if seen >= 1:
-                observe(terms, stats, state.memory, Outcome(place, reward, cost, np.nan))
-            else:
-                refresh(observe, terms, stats, state.memory, place)
+            won, paid, said = reward, cost, chance
+            if seen < 1:  # a correction: like `refresh`
+                won, paid, said = mine.reward_sum / max(mine.seen, 1.0), mine.cost_sum / max(mine.seen, 1.0), np.nan
+            observe(terms, stats, state.memory, Outcome(place, won, paid, said))
+
+
+@driver
+def count_sent(tools, book, arm):
+    """`fold` of a decision."""
+    while book != 0:
+        level = tools.unpack_level(book)
+        book, place = level.parent, level.places[arm]
+        add(level.truth[arm], 1, 0, 0.0, 0.0)
+        if level.forgets != 0:
+            add(level.recent[arm], 1, 0, 0.0, 0.0)
+        if place >= 0:
+            add(level.stats[place], 1, 0, 0.0, 0.0)
 
 
 @driver
 def decide(
-    init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws, entries, slot, at, due,
-    replica, version,
+    init, choose, observe, parts, Parameters, tools, book, sequence, draws, entries, slot, at, due, replica, version
 ):  # fmt: skip
     """`choose_arm`; and if there is a slot, remember and count the decision as `apply` does with its row."""
-    place = choose_arm(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, sequence, draws)
+    place = choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, draws)
     if slot < 0:
         return place
-    state = unpack(book)
+    state = tools.unpack_level(book)
     arm = state.arms[place]
     entry = array_at(entries, slot + 1, Entry)[slot]
     entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, state.number, version
@@ -297,33 +341,14 @@ def decide(
     entry.sent, entry.seen, entry.reward, entry.cost = 1, 0, 0.0, 0.0
     entry.settled, entry.said_at, entry.said_value, entry.said_cost = OPEN, math.nan, math.nan, math.nan
     entry.waiting, entry.forgotten, entry.position = 1, 0, 0
-    fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, arm, 1, 0, 0.0, 0.0)
+    count_sent(tools, book, arm)
     return place
 
 
 @driver
 def tell(
-    init,
-    choose,
-    observe,
-    parts,
-    Parameters,
-    unpack,
-    copy,
-    take_in,
-    probe,
-    book,
-    arm,
-    sent,
-    seen,
-    reward,
-    cost,
-    books,
-    entries,
-    slot,
-    at,
-    how,
-):
+    init, choose, observe, parts, Parameters, tools, book, arm, sent, seen, reward, cost, chance, books, entries, slot, at, how
+):  # fmt: skip
     """`fold`; or if there is a slot, count a first outcome of that decision at the price that was expected, as `apply` does.
 
     Returns what it cost; NaN when there is more to it (an outcome was there already, a price is unknown, a holdout, statistics
@@ -341,6 +366,6 @@ def tell(
         entry.settled, entry.said_at, entry.said_value, entry.said_cost, entry.waiting = how, at, reward, cost, 0
         before, paid_before = entry.reward, entry.cost
         entry.sent, entry.seen, entry.reward, entry.cost = 1, 1, reward, cost
-        reward, cost = reward - before, cost - paid_before
-    fold(init, choose, observe, parts, Parameters, unpack, copy, take_in, probe, book, arm, sent, seen, reward, cost)
+        reward, cost, chance = reward - before, cost - paid_before, entry.propensity
+    fold(init, choose, observe, parts, Parameters, tools, book, arm, sent, seen, reward, cost, chance)
     return cost

@@ -37,8 +37,8 @@ class Ledger:
     def _make_room(self, room: int) -> None:
         """A ring of `room` entries, a power of two, with those there are."""
         grown: Any = np.zeros(room, Entry)
-        for number in range(self._oldest, self._next):
-            grown[number & (room - 1)] = self._entries[number & self._mask]
+        numbers = np.arange(self._oldest, self._next)
+        grown[numbers & (room - 1)] = self._entries[numbers & self._mask]
         self._entries, self._mask = grown, room - 1
         self.address = grown.ctypes.data
         self._integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster

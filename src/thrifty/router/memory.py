@@ -53,11 +53,20 @@ def pack(tree: Any) -> Packed:
     return Packed(book.ctypes.data, book, leaves)
 
 
-def unpacker(tree: Any) -> Callable[..., Any]:
-    """The kernel that turns the address of the book of a tree of this shape back into the tree."""
+def unpacker(tree: Any, part: Any = None) -> Callable[..., Any]:
+    """The kernel that turns the address of the book of a tree of this shape back into the tree.
+
+    Or into `part`, a class of named tuples with some of the fields of the tree: what is not needed need not be compiled.
+    """
     scope: dict[str, Any] = {"array_at": array_at, "number": np.dtype(np.int64)}
     n_leaves = len(flatten(tree))
-    expression = _expression(tree, scope, iter(range(n_leaves)))
+    numbers = iter(range(n_leaves))
+    if part is None:
+        expression = _expression(tree, scope, numbers)
+    else:
+        found = {name: _expression(field, scope, numbers) for name, field in zip(tree._fields, tree, strict=True)}
+        scope["part"] = part
+        expression = f"part({', '.join(found[name] for name in part._fields)})"
     source = f"def unpack(address):\n    book = array_at(address, {2 * n_leaves}, number)\n    return {expression}\n"
     return _generate(driver, "unpack", source, scope)
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from math import nan
 from typing import Any
 
 from thrifty.router.choice import choose, is_usual
@@ -346,7 +347,7 @@ class Router:
         slot = ledger.slot_of(decision_id)
         if slot is None:
             return None
-        paid = state.tree.root.main.tell(0, 0, 0, 0, value, 0.0, state.tree.books, ledger.address, slot, at, how)
+        paid = state.tree.root.main.tell(0, 0, 0, 0, value, 0.0, nan, state.tree.books, ledger.address, slot, at, how)
         if paid != paid:  # NaN
             return None
         if how == ARRIVED:

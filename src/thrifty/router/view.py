@@ -13,7 +13,7 @@ from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
 from thrifty.policies.contract import next_horizon
 from thrifty.problem import Terms
-from thrifty.router.kernels import FACTS, State, decide, start_rule, survey, tell, weigh_arm
+from thrifty.router.kernels import FACTS, Level, State, Tools, decide, start_rule, survey, tell, weigh_arm
 from thrifty.router.memory import copier, flatten, pack, unpacker
 from thrifty.router.settings import Settings
 from thrifty.statistics import ArmStatistics, no_statistics
@@ -37,10 +37,8 @@ class Kit:
         if known not in self.bound:
             self.bound[known] = {"start": bind_rule(start_rule, self.policy, terms, numbers)}
         if state is not None and "decide" not in self.bound[known]:
-            forgetting = self.policy.forgetting
-            more = {
-                "unpack": unpacker(state), "copy": copier(state.memory), "take_in": forgetting.take_in, "probe": forgetting.probe
-            }  # fmt: skip
+            way, said = self.policy.forgetting, self.policy.rule_under(terms).propensity
+            more = {"tools": Tools(unpacker(state), unpacker(state, Level), copier(state.memory), way.take_in, way.probe, said)}
             drivers: dict[str, Callable[..., Any]] = {
                 "decide": decide,
                 "tell": tell,
@@ -135,9 +133,9 @@ class View:
         """The probability that the rule, asked now, would take the arm of a place."""
         return float(self._weigh(self.book, sequence, draws, place))
 
-    def fold(self, arm: int, sent: int, seen: int, reward: float, cost: float) -> None:
+    def fold(self, arm: int, sent: int, seen: int, reward: float, cost: float, chance: float = math.nan) -> None:
         """Add to the sums of an arm, numbered as in the segment, here and in all segments above; see the kernel `fold`."""
-        self.tell(self.book, arm, sent, seen, reward, cost, 0, 0, -1, 0.0, 0)
+        self.tell(self.book, arm, sent, seen, reward, cost, chance, 0, 0, -1, 0.0, 0)
 
     def look(self) -> None:
         """Fill in the facts without asking the rule."""
