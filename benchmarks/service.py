@@ -7,88 +7,20 @@
 import argparse
 import os
 import platform
-import re
-import shutil
-import socket
 import sqlite3
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
-
+from http_load import http
 from thrifty import Router
 from thrifty.router.sent import ARRIVED
 from thrifty.store.writer import Writer
 
 PAGE = Path(__file__).parents[1] / "docs" / "service-benchmarks.md"
-HERE = Path(__file__).parent
-PEER = HERE / "build" / "service-peer"
-PEER_PACKAGES = ("pybandits==8.4.1", "fastapi", "uvicorn", "uvloop", "httptools")
-HANDLER = """
-import asyncio, sqlite3
-from thrifty.store.writer import Writer
-
-async def reply(receive, send):
-    await receive()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b"{}"})
-
-async def live(receive, send):
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
-
-async def empty(scope, receive, send):
-    await (reply if scope["type"] == "http" else live)(receive, send)
-
-class Durable:
-    waiting, writer = [], None
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "http":
-            return await live(receive, send)
-        if self.writer is None:
-            self.start(asyncio.get_running_loop())
-        future = asyncio.get_running_loop().create_future()
-        position = self.writer.append((), 0)
-        self.waiting.append((position, future))
-        await future
-        await reply(receive, send)
-
-    def start(self, loop):
-        rows = sqlite3.connect("floor-http.db", isolation_level=None, check_same_thread=False)
-        rows.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (n INTEGER PRIMARY KEY)")
-
-        def commit(batch):
-            rows.execute(f"INSERT INTO t VALUES {', '.join(['(?)'] * len(batch))}", [position for position, _ in batch])
-
-        self.writer = Writer(commit, durable=0)
-        self.writer.begin_soon = lambda: loop.call_soon(self.writer.begin)
-        self.writer.callbacks.append(lambda: loop.call_soon_threadsafe(self.wake))
-
-    def wake(self):
-        waiting, self.waiting = self.waiting, []
-        for position, future in waiting:
-            if position <= self.writer.durable:
-                future.set_result(None)
-            else:
-                self.waiting.append((position, future))
-
-durable = Durable()
-"""
-SCRIPT = """
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-wrk.body = '{"router": "sms", "segment": "DE"}'
-"""
 
 
 def make_router(n_arms: int, policy: str, **settings: object) -> Router:
@@ -212,15 +144,15 @@ def durable(folder: Path, rounds: int) -> list[str]:
         rows.execute(f"INSERT INTO t VALUES {', '.join(['(?)'] * len(batch))}", [position for position, _ in batch])
 
     floor, singles, batches, commits = Writer(commit, durable=0), [], [], []
-    with Router({f"arm{n}": 0.1 for n in range(10)}, 0.1, policy="cs-etc:tau=10", store=f"sqlite:///{folder / 'b.db'}") as router:
-        from_threads(router.decide, 50)
-        batch = [{}] * 100
-        for _ in range(5):
+    for turn in range(5):  # each with a router of its own, that remembers fewer decisions than it can
+        url = f"sqlite:///{folder / f'b{turn}.db'}"
+        with Router({f"arm{n}": 0.1 for n in range(10)}, 0.1, policy="cs-etc:tau=10", store=url) as router:
+            from_threads(router.decide, 50)
             started, before = time.perf_counter(), floor.commits
             empty = from_threads(lambda: floor.wait(floor.append((), 0)), rounds)
             commits.append((floor.commits - before) / (time.perf_counter() - started))
             singles.append((from_threads(router.decide, rounds), empty))
-            batches.append(100 * from_threads(lambda: router.decide_many(batch), max(rounds // 10, 5)))
+            batches.append(100 * from_threads(lambda: router.decide_many([{}] * 100), max(rounds // 10, 5)))
     floor.close()
     ours, empty = (statistics.median(pair[n] for pair in singles) for n in (0, 1))
     share = statistics.median(a / b for a, b in singles)
@@ -262,101 +194,6 @@ def start_up(folder: Path, decisions: int) -> list[str]:
         f"| start-up after {decisions:,} decisions with outcomes, to the first decision | {with_snapshot:.1f} s |",
         f"| the same from the whole log, without a snapshot | {whole:.0f} s, {1e6 * whole / (2 * decisions):.0f} us a row |",
     ]
-
-
-def free_port() -> int:
-    """A port nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(url: str) -> None:
-    """Until somebody answers."""
-    for _ in range(600):
-        try:
-            httpx.get(url, timeout=1)
-            return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise RuntimeError(f"{url} does not answer")
-
-
-def http(folder: Path, seconds: int, repeats: int) -> list[str]:
-    """The service beside an empty handler on the same server, one that only commits, and the peer, in turns."""
-    if shutil.which("wrk") is None:
-        return ["| HTTP | left out: wrk is not installed |"]
-    (folder / "handler.py").write_text(HANDLER)
-    (folder / "decide.lua").write_text(SCRIPT)
-    uvicorn = ["-m", "uvicorn", "--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "error", "--port"]
-    ports = {name: str(free_port()) for name in ("service", "empty", "durable", "peer")}
-    store = f"sqlite:///{folder / 'h.db'}"
-    commands = {
-        "service": [sys.executable, "-m", "thrifty.cli", "serve", "--store", store, "--port", ports["service"]],
-        "empty": [sys.executable, *uvicorn, ports["empty"], "handler:empty"],
-        "durable": [sys.executable, *uvicorn, ports["durable"], "handler:durable"],
-        "peer": [str(peer_python()), *uvicorn, ports["peer"], "--app-dir", str(HERE / "peers"), "pybandits_service:app"],
-    }  # fmt: skip
-    running = [subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) for command in commands.values()]
-    found: dict[str, list[tuple[float, float]]] = {}
-    try:
-        urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-        for url in urls.values():
-            wait_for(url)
-        arms = {"arms": {"a": 0.0079, "b": 0.0062, "c": 0.0041}, "alpha": 0.05}
-        for name, policy in (("sms", {}), ("index", {"policy": "cs-etc:tau=10"})):
-            httpx.put(f"{urls['service']}/v1/routers/{name}", json={**arms, **policy}, timeout=300).raise_for_status()
-        for _ in range(repeats):
-            for name, url in urls.items():
-                found.setdefault(name, []).append(wrk(f"{url}/v1/decisions", folder, seconds))
-            (folder / "decide.lua").write_text(SCRIPT.replace("sms", "index"))
-            found.setdefault("index", []).append(wrk(f"{urls['service']}/v1/decisions", folder, seconds))
-            (folder / "decide.lua").write_text(SCRIPT)
-    finally:
-        for process in running:
-            process.terminate()
-        for process in running:
-            process.wait()
-
-    def rate(name: str) -> str:
-        rates, p99s = zip(*found[name], strict=True)
-        return f"{statistics.median(rates):,.0f}/s, p99 {statistics.median(p99s):.1f} ms"
-
-    def ratio(name: str, other: str) -> float:
-        return statistics.median(ours[0] / theirs[0] for ours, theirs in zip(found[name], found[other], strict=True))
-
-    return [
-        f"| HTTP, wrk, 32 connections: an empty ASGI handler | {rate('empty')} |",
-        f"| one that answers after a FULL commit of an empty row, the floor | {rate('durable')}, "
-        f"{ratio('durable', 'empty'):.2f} of empty |",
-        f"| thrifty, an index policy, reply after a FULL commit | {rate('index')}, {ratio('index', 'empty'):.2f} of empty, "
-        f"{ratio('index', 'durable'):.2f} of the floor |",
-        f"| thrifty, the default policy with propensities | {rate('service')}, {ratio('service', 'empty'):.2f} of empty, "
-        f"{ratio('service', 'durable'):.2f} of the floor |",
-        f"| pybandits SmabBernoulliCC behind FastAPI, nothing durable | {rate('peer')}; thrifty {ratio('index', 'peer'):.1f}x, "
-        f"with its default policy {ratio('service', 'peer'):.1f}x |",
-    ]
-
-
-def peer_python() -> Path:
-    """The interpreter of an environment with the peer in it, made on first use."""
-    python = PEER / "bin" / "python"
-    if not (PEER / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *PEER_PACKAGES], check=True)
-        (PEER / "ready").touch()
-    return python
-
-
-def wrk(url: str, folder: Path, seconds: int) -> tuple[float, float]:
-    """Requests a second, and the 99th percentile in milliseconds."""
-    command = ["wrk", "-t1", "-c32", f"-d{seconds}", "--latency", "-s", str(folder / "decide.lua"), url]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    if "Non-2xx" in shown:
-        raise RuntimeError(shown)
-    rate = float(re.findall(r"Requests/sec:\s+([\d.]+)", shown)[0])
-    value, unit = re.findall(r"99%\s+([\d.]+)(us|ms|s)", shown)[0]
-    return rate, float(value) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit]
 
 
 def main() -> None:

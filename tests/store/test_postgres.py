@@ -225,7 +225,7 @@ def test_a_router_that_two_replicas_make_at_once_is_made_once(url: str) -> None:
 def test_snapshots_leave_out_what_is_not_in_the_log_yet(
     url: str, replica: Callable[..., Router], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thrifty.router.router.SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr("thrifty.router.logged.SNAPSHOT_EVERY", 10)
     one, two = replica(), replica()
     threads = [
         threading.Thread(target=disturb, args=(router, 40, seed)) for seed, router in enumerate((one, one, two, two), start=5)

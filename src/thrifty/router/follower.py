@@ -18,7 +18,7 @@ from thrifty.router.sent import Sent
 from thrifty.store.row import CHANGE, DECISION, Journal, Row, StoreError
 
 if TYPE_CHECKING:
-    from thrifty.router.router import Router
+    from thrifty.router.logged import Logged
 
 GRACE_S = 2.0
 """How long the replica that made a decision may be late in speaking for it before another does."""
@@ -39,7 +39,7 @@ class Flight:
 class Follower:
     """Listens to the log for one router; see `thrifty.store.row.Listener`."""
 
-    def __init__(self, router: "Router", journal: Journal) -> None:
+    def __init__(self, router: "Logged", journal: Journal) -> None:
         self._router, self._journal = router, journal
         self._flights: dict[int, Flight] = {}
         self._said: dict[str, tuple[int, Row]] = {}  # outcomes that are not in the log yet, by decision

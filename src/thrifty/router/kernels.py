@@ -198,7 +198,7 @@ def choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, 
 
     A rule that drew no random number chose with probability one. For one that did, the probability is an average over more choices
     from the same statistics and another stream, this one included: of what the rule says, over a quarter of `draws`, or else the
-    share that falls on the same arm. It is never told to be less than 1 / (draws + 1); without draws, it is not known.
+    share of `draws` that falls on the same arm. Without draws it is what the rule says of this choice, if it does.
     """
     state = tools.unpack(book)
     stats, stream, facts = state.stats, state.stream, state.facts
@@ -210,7 +210,6 @@ def choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, 
         return arm
     start_stream(state.words, STREAMS * sequence, stream)
     first, memory = stream[0], state.memory
-    least = 1.0 / (draws + 1.0)
     arm, likely, of, unknown = -1, 0.0, 0, False
     while of <= draws:
         picked = index(choose(terms, stats, memory, stream))
@@ -220,7 +219,7 @@ def choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, 
         said = tools.propensity(terms, stats, memory, arm)
         likely += 1.0 * (picked == arm) if np.isnan(said) else said
         if of == 1:
-            unknown = draws == 0 and stream[0] != first
+            unknown = draws == 0 and stream[0] != first and np.isnan(said)
             if stream[0] == first:  # not a random rule
                 draws = 0
             elif not np.isnan(said):
@@ -229,7 +228,7 @@ def choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, 
             memory = state.spare
         if of <= draws:
             tools.copy(state.memory, state.spare)
-    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else max(likely / of, least)
+    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else likely / of
     facts[CODE] = ONLY if stats.size == 1 else EXPLOIT if facts[GREEDY] == arm else EXPLORE
     return arm
 

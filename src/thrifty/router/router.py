@@ -5,31 +5,22 @@ fold of the log, bit for bit, randomness included, because a decision draws from
 """
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
-from math import nan
 from typing import Any
 
 from thrifty.router.choice import choose, is_usual
 from thrifty.router.decision import Decision
 from thrifty.router.explanation import Explanation, explain_segment
-from thrifty.router.fold import apply
-from thrifty.router.follower import Follower
 from thrifty.router.kernels import CODE, PROPENSITY
-from thrifty.router.outcome import checked_outcome, default_row, outcome_row
-from thrifty.router.restore import find, restore
-from thrifty.router.roster import Roster
-from thrifty.router.sent import ARRIVED, CODES, SPOKEN_FOR, Note, Sent
+from thrifty.router.logged import Logged
+from thrifty.router.outcome import checked_outcome, outcome_row
+from thrifty.router.restore import find
+from thrifty.router.sent import CODES, Note
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
-from thrifty.router.snapshot import dump
 from thrifty.router.state import State
 from thrifty.router.view import Key, View
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
-
-SNAPSHOT_EVERY = 100_000
-"""Rows of the log between two snapshots."""
+from thrifty.store.row import DECISION, Row
 
 LONGEST_CONTEXT = 10_000
 """Characters of JSON."""
@@ -39,7 +30,7 @@ _new = tuple.__new__  # half the time of calling the class
 Eligible = Iterable[str] | Mapping[str, float | None]
 
 
-class Router:
+class Router(Logged):
     """Chooses arms for requests and learns from what comes back, in one process; safe to use from many threads.
 
     Parameters
@@ -75,45 +66,50 @@ class Router:
         unknown = set(settings) - set(Settings.names())
         if unknown:
             raise ValueError(f"a router has no setting {min(unknown)!r}; it has {', '.join(Settings.names())}")
-        self.name = checked_name("name", name)
-        self._lock = threading.RLock()
-        self._owned_store: Any = None
-        self._journal: Journal | None = None
-        self._follower: Follower | None = None
-        self._position = self._snapshot_at = 0
-        self._stale = False
         told = Settings(alpha=alpha, **settings)
         wanted = checked_arms(arms)
         told.check_arms(len(wanted))
-        self._state = State(self.name, wanted, told, clock=clock)
+        super().__init__(State(checked_name("name", name), wanted, told, clock=clock))
+        self._owned_store: Any = None
         if store is not None:
             if isinstance(store, str):
                 from thrifty.store import open_store
 
                 store = self._owned_store = open_store(store)
-            self._attach(store.journal(self.name))
+            self._restore(store.journal(self.name))
+            if self._position == 0 or self._state.deleted:
+                self.wait(self._take_change("create", {"arms": wanted, "settings": told.to_dict()}))
+            self.configure(wanted, told, by="start")
         self._rehearse()
 
     @classmethod
     def reopen(cls, name: str, store: Any, *, clock: Callable[[], float] = time.time) -> "Router":
         """A router as its log in an open store left it."""
         router = cls.__new__(cls)
-        router.name, router._lock, router._owned_store = checked_name("name", name), threading.RLock(), None
-        router._journal, router._follower, router._stale = store.journal(name), None, False
-        router._state = State(name, {"none": 0.0}, Settings(alpha=0.0), clock=clock)
-        router._restore()
+        Logged.__init__(router, State(checked_name("name", name), {"none": 0.0}, Settings(alpha=0.0), clock=clock))
+        router._owned_store = None
+        router._restore(store.journal(name))
         router._rehearse()
         return router
 
-    @property
-    def settings(self) -> Settings:
-        """What the router was told."""
-        return self._state.settings
+    def leave(self) -> None:
+        """Hear no more of other replicas."""
+        if self._journal is not None:
+            self._journal.ignore()
 
-    @property
-    def roster(self) -> Roster:
-        """Its arms."""
-        return self._state.roster
+    def close(self) -> None:
+        """Keep a snapshot and let go of the store, if this router opened it."""
+        with self._lock:
+            if self._journal is not None and self._position > self._snapshot_at:
+                self._snapshot()
+            if self._owned_store is not None:
+                self._owned_store.close()
+
+    def __enter__(self) -> "Router":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def version(self) -> int:
@@ -221,34 +217,6 @@ class Router:
             self._reached(decision.position)
         return decision
 
-    def finish(self, decision: Decision) -> None:
-        """Note, after waiting for a decision, whether it is given out degraded: before it is durable, because the store is away."""
-        if self._follower is not None:
-            decision.degraded = self._follower.is_degraded(decision.position)
-
-    def is_degraded(self, position: int) -> bool:
-        """Whether a decision need not be waited for any longer, because the store is away."""
-        return self._follower is not None and self._follower.is_degraded(position)
-
-    def wait(self, position: int) -> None:
-        """Return when what was given this `position` is durable; or, of a decision, is going to be because the store is away."""
-        if self._journal is not None and position:
-            try:
-                self._journal.wait(position)
-            except StoreError:
-                self._reload()
-                raise
-
-    def is_durable(self, position: int) -> bool:
-        """Whether `wait(position)` would return at once; raises like it."""
-        if self._journal is None or not position:
-            return True
-        try:
-            return self._journal.is_durable(position)
-        except StoreError:
-            self._reload()
-            raise
-
     def _detail(self, key: Key | None, context: Mapping[str, Any] | None) -> str | None:
         said: dict[str, Any] = {}
         if key is not None:
@@ -258,24 +226,6 @@ class Router:
         if context is not None:
             said["context"] = _checked_context(context)
         return json.dumps(said) if said else None
-
-    def _repeat(self, sent: Sent) -> Decision:
-        """The same decision once more; its reason and fallbacks are of what is known now."""
-        state, note = self._state, sent.note
-        detail = json.loads(note.detail) if note is not None and note.detail is not None else {}
-        segment = state.tree.nodes[sent.segment].name if note is None else note.segment
-        node = state.tree.segment(segment)
-        try:
-            view = node.view(state.roster.key_of(dict(detail["eligible"]))) if "eligible" in detail else node.main
-        except ValueError:  # none of those arms is active any more
-            view = node.main
-        view.look()
-        arm, code = state.roster.names[sent.made], CODES[sent.code]
-        decision = Decision(sent.id, arm, code, sent.propensity, segment, sent.version, view)
-        decision.position, decision.repeated = sent.position, True
-        if self._follower is not None:
-            self._follower.answered(decision)
-        return decision
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -341,59 +291,6 @@ class Router:
             self._take_in(row, sent)
             return row.code, sent.position
 
-    def _settle_as_usual(self, state: State, decision_id: str, value: float, code: str) -> int | None:
-        """Nearly every outcome: one kernel does what `apply` would do with the row. Its position; None if it is not as usual."""
-        ledger, at, how = state.ledger, state.clock(), ARRIVED if code == "recorded" else SPOKEN_FOR
-        slot = ledger.slot_of(decision_id)
-        if slot is None:
-            return None
-        paid = state.tree.root.main.tell(0, 0, 0, 0, value, 0.0, nan, state.tree.books, ledger.address, slot, at, how)
-        if paid != paid:  # NaN
-            return None
-        if how == ARRIVED:
-            state.arrived += 1
-        else:
-            state.expired += 1
-        if self._journal is None:
-            return 0
-        replica, sequence, made = ledger.made_by(slot)
-        row = (OUTCOME, replica, sequence, at, None, None, state.roster.names[made], value, paid, code, None)
-        position = self._append(_new(Row, row))
-        ledger.place(slot, position)
-        self._reached(position)
-        return position
-
-    def expire(self) -> None:
-        """Give every decision past its deadline the default outcome; `decide` and `record` do so by themselves."""
-        with self._lock:
-            self._ready()
-            if self._follower is not None:
-                self._make_room()
-
-    def _make_room(self) -> None:
-        """Other replicas' decisions fill the memory too. Whoever decides makes room before; who only listens, a little later."""
-        ledger, limit = self._state.ledger, self.settings.remember + self.settings.remember // 10
-        while (oldest := ledger.trim(limit + 1)) is not None and self._follower is not None and self._follower.may_write():
-            self._speak_for(oldest)
-
-    def _ready(self) -> None:
-        if self._stale:
-            self._reload()
-        ledger, now = self._state.ledger, time.monotonic()
-        while (late := ledger.due(now)) is not None:
-            if self._follower is not None and not self._follower.may_speak_for(late, now):
-                return
-            self._speak_for(late)
-
-    def _speak_for(self, decision_id: str) -> None:
-        """The default outcome of a decision."""
-        state, settings = self._state, self.settings
-        usual = self._follower is None and settings.default_outcome == "failure" and not settings.holdout
-        if usual and self._settle_as_usual(state, decision_id, 0.0, "default") is not None:
-            return
-        sent = find(state, decision_id, self._journal)
-        self._take_in(default_row(state, sent), sent)
-
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
@@ -435,44 +332,10 @@ class Router:
             position = self._take_change("delete", {"by": by})
         self.wait(position)
 
-    def prune(self, before: float, *, by: str = "") -> int:
-        """Delete decisions made before a time (seconds since 1970) and their outcomes from the log; the number of rows deleted.
-
-        The statistics stay as they are, kept in snapshots. Decisions that may still wait for an outcome stay too. Outcomes of
-        deleted decisions are refused from now on. Changes are never deleted, and this becomes one more.
-        """
-        if self._journal is None:
-            raise ValueError("a router without a store has no log to prune")
-        with self._lock:
-            before = min(before, self._state.clock() - self.settings.deadline_s)
-            for sent in [sent for sent in self._state.ledger if sent.waiting and sent.at < before]:
-                self._speak_for(sent.id)
-            position = self._take_change("prune", {"before": before, "by": by})
-        self.wait(position)
-        with self._lock:
-            self._snapshot()
-            covered = self._position
-        rows = self._journal.prune(before=before, upto=covered)
-        with self._lock:
-            position = self._take_change("pruned", {"before": before, "rows": rows, "by": by})
-        self.wait(position)
-        with self._lock:
-            self._snapshot()
-        return rows
-
     def _rehearse(self) -> None:
         with self._lock:
             if not self._state.deleted:
                 self._state.tree.rehearse(newcomers=bool(self.roster.newcomers))
-
-    def _take_change(self, action: str, body: dict[str, Any]) -> int:
-        state = self._state
-        arm = body.get("arm")
-        row = Row(CHANGE, state.replica, state.sequence, state.clock(), None, None, arm, None, None, action, json.dumps(body))
-        if self._follower is not None:
-            return self._follower.change(row)
-        self._take_in(row)
-        return self._position
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -508,93 +371,6 @@ class Router:
         """Decisions that wait for an outcome."""
         with self._lock:
             return self._state.ledger.waiting
-
-    def leave(self) -> None:
-        """Hear no more of other replicas."""
-        if self._journal is not None:
-            self._journal.ignore()
-
-    def close(self) -> None:
-        """Keep a snapshot and let go of the store, if this router opened it."""
-        with self._lock:
-            if self._journal is not None and self._position > self._snapshot_at:
-                self._snapshot()
-            if self._owned_store is not None:
-                self._owned_store.close()
-
-    def __enter__(self) -> "Router":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # -- the log -----------------------------------------------------------------------------------------------------
-
-    def _take_in(self, row: Row, sent: Sent | None = None) -> Any:
-        """Hand a row to the log and fold it into the state."""
-        if self._journal is None:
-            return apply(self._state, row, sent)
-        if self._follower is not None:
-            return self._follower.send(row, sent)
-        position = self._append(row)
-        sent = apply(self._state, row, sent, position)
-        self._reached(position)
-        return sent
-
-    def _append(self, row: Row) -> int:
-        """Hand a row to the log; its position. If the log does not take it, the fold begins anew."""
-        assert self._journal is not None
-        try:
-            return self._journal.append(row)
-        except StoreError:
-            self._reload()
-            raise
-
-    def _reached(self, position: int) -> None:
-        """The state is the fold of the log up to `position`."""
-        self._position = position
-        if position - self._snapshot_at >= SNAPSHOT_EVERY:
-            self._snapshot()
-
-    def _snapshot(self) -> None:
-        assert self._journal is not None
-        self._snapshot_at = self._position
-        with nullcontext() if self._follower is None else self._follower.grounded():
-            body = dump(self._state)
-        self._journal.save_snapshot(self._position, body)
-
-    def _attach(self, journal: Journal) -> None:
-        wanted = self._state
-        arms = dict(zip(wanted.roster.names, wanted.roster.prices, strict=True))
-        self._journal = journal
-        self._restore()
-        if self._position == 0 or self._state.deleted:
-            self.wait(self._take_change("create", {"arms": arms, "settings": wanted.settings.to_dict()}))
-        self.configure(arms, wanted.settings, by="start")
-
-    def _restore(self) -> None:
-        """The fold of the log."""
-        journal, old = self._journal, self._state
-        assert journal is not None
-        journal.recover()
-        arms = dict(zip(old.roster.names, old.roster.prices, strict=True))
-        fresh = State(self.name, arms, old.settings, replica=journal.replica, clock=old.clock)
-        self._state, self._position, self._snapshot_at = restore(fresh, journal)
-        if journal.shared:
-            self._follower = Follower(self, journal)
-            journal.listen(self._follower)
-
-    def _reload(self) -> None:
-        """The log did not take what the state already counts: fold the log anew, so that nothing is counted that is not there.
-
-        Of a shared log nothing is counted before it is there.
-        """
-        if self._follower is not None:
-            return
-        with self._lock:
-            self._stale = True
-            self._restore()
-            self._stale = False
 
 
 def _checked_context(context: Mapping[str, Any]) -> dict[str, Any]:

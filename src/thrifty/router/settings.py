@@ -33,8 +33,7 @@ class Settings:
     remember : decisions kept in memory for outcomes to come; an older one without an outcome gets the default one
     max_segments : further segments share their parent's statistics
     propensity_draws : how many more choices n are drawn to estimate the probability of a random one, a quarter of that where the
-        rule says it given its draws; 0 for none. No probability below 1 / (n + 1) is told, so that the weights of offline
-        evaluation stop there
+        rule says it given its draws; 0 for none. Where the rule does not say it, no probability below 1 / (n + 1) is told
 
     >>> Settings(alpha=0.05).mode
     'live'
