@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,3 +115,17 @@ def test_keys_are_asked_for_on_the_short_way(tmp_path: Path) -> None:
             answer = client.post("/v1/decisions", content=ASKED, headers={"authorization": f"Bearer {key}"})
             assert answer.status_code == status, answer.text
         assert client.post("/v1/decisions", content=ASKED).headers["www-authenticate"] == "Bearer"
+
+
+def test_an_idle_connection_ends_and_a_busy_one_does_not(client: Caller) -> None:
+    # uvicorn's five seconds: the first connection asks every second, the second asks once.
+    with connect(client) as busy, connect(client) as idle:
+        for connection in (busy, idle):
+            connection.sendall(PLAIN)
+            answers(connection, 1)
+        for _ in range(8):
+            time.sleep(0.9)
+            busy.sendall(PLAIN)
+            assert said(answers(busy, 1)[0])["arm"] in ("a", "b")
+        idle.settimeout(0.1)
+        assert idle.recv(1) == b""

@@ -1,7 +1,9 @@
 """A decision: which arm, what to try next, and why."""
 
-from struct import unpack
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from struct import Struct
+from typing import Any, NamedTuple
 
 from thrifty.router.kernels import BEST, FACTS, FLOOR
 from thrifty.router.view import View
@@ -64,6 +66,12 @@ class Known(NamedTuple):
     saving: float | None
 
 
+@cache
+def _numbers(count: int) -> Callable[[bytes], tuple[Any, ...]]:
+    """What reads so many numbers from bytes."""
+    return Struct(f"{count}d").unpack
+
+
 class Decision:
     """One decision of a router.
 
@@ -119,7 +127,7 @@ class Decision:
         """The numbers behind the reason."""
         arms = self._view.names
         k = len(arms)
-        facts = unpack(f"{FACTS + 3 * k}d", self._facts)
+        facts = _numbers(len(self._facts) // 8)(self._facts)
         floor, best = facts[FLOOR], int(facts[BEST])
         outcomes, costs = facts[FACTS + k : FACTS + 2 * k], facts[FACTS + 2 * k :]
         known = arms[best] if outcomes[best] > 0 else None

@@ -59,6 +59,33 @@ class HotProtocol(HttpToolsProtocol):
         super().__init__(**told)
         self.service = service
         self.exchange: Exchange | None = None  # the request that is being read, if it goes to the counter
+        self.heard_at = 0.0  # when the last data came
+
+    def data_received(self, data: bytes) -> None:
+        """Read on."""
+        self.heard_at = self.loop.time()
+        super().data_received(data)
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Leave the timer of an idle connection alone: it asks when it is due, which is cheaper than to cancel it every time."""
+
+    def on_response_complete(self) -> None:
+        """Let the next request come."""
+        if self.timeout_keep_alive_task is None or self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+        else:
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End the connection if it is idle, and otherwise ask again later."""
+        self.timeout_keep_alive_task = None
+        left = self.heard_at + self.timeout_keep_alive - self.loop.time()
+        busy = self.cycle is not None and not self.cycle.response_complete
+        if left <= 0.0 and not busy:
+            super().timeout_keep_alive_handler()
+        elif not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(max(left, 1.0), self.timeout_keep_alive_handler)
 
     def on_message_begin(self) -> None:
         """Leave the scope for later: most requests need none."""
