@@ -196,19 +196,22 @@ def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="of the runs of a full measurement")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--only", help="parts, separated by commas; they are printed, and written where --out says")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    out = options.out or (PAGE if options.only is None else None)
     lines = [
         "# Benchmarks of the world as it is",
         "",
         "Written by `python benchmarks/world.py`; means +- standard errors over runs; ratios are of means, each plus 1.",
         "",
     ]
-    for name in options.only.split(","):
-        lines += PARTS[name](options.share)
-        print("\n".join(lines), flush=True)
-        options.out.write_text("\n".join(lines))
+    for name in (options.only or ",".join(PARTS)).split(","):
+        part = PARTS[name](options.share)
+        lines += part
+        print("\n".join(part), flush=True)
+        if out is not None:
+            out.write_text("\n".join(lines))
 
 
 if __name__ == "__main__":
