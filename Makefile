@@ -19,8 +19,10 @@ serve: $(READY) ## set up, then run the decision service with simulated SMS traf
 soak: $(READY) ## kill the service, its database and its replicas fifty times each under load, and count
 	THRIFTY_SOAK=1 $(BIN)/pytest -n 0 tests/service/test_kill.py
 
+# A file's tests stay on one core, so that no kernel is compiled twice; but schemathesis gives all its cases one name, and then only one would run.
 test: check ## set up, check, and run every test
-	$(BIN)/pytest
+	$(BIN)/pytest --dist loadfile --ignore tests/service/test_schema.py
+	$(BIN)/pytest -n 0 tests/service/test_schema.py
 
 check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
 	$(BIN)/ruff check .

@@ -10,4 +10,4 @@ def test_routers_that_forget_and_routers_that_weigh_outcomes() -> None:
     command = [sys.executable, "-m", "pytest", *options, cases]
     done = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("PASSED") == 13, done.stdout
+    assert done.stdout.count("PASSED") == 14, done.stdout

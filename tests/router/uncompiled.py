@@ -68,7 +68,7 @@ def test_a_restored_router_goes_on_as_if_nothing_had_happened(policy: str, tmp_p
         assert restored.statistics() == whole.statistics()
 
 
-@pytest.mark.parametrize("policy", ["cs-ucb+window=90", "cs-ucb+discount=0.98", "cs-ucb+restart"])
+@pytest.mark.parametrize("policy", ["ucb1", "cs-ucb+window=90", "cs-ucb+discount=0.98", "cs-ucb+restart"])
 def test_the_router_chooses_what_the_simulator_chooses(policy: str) -> None:
     check_that_the_simulator_agrees(policy, rounds=400)
 
