@@ -16,7 +16,7 @@ PEER = HERE / "build" / "service-peer"
 PEER_PACKAGES = ("pybandits==8.4.1", "fastapi", "uvicorn", "uvloop", "httptools")
 HANDLER = """
 import asyncio, sqlite3
-from thrifty.store.writer import Writer
+from thrifty.store.group_commit import GroupCommit
 
 async def reply(receive, send):
     await receive()
@@ -54,7 +54,7 @@ class Durable:
         def commit(batch):
             rows.execute(f"INSERT INTO t VALUES {', '.join(['(?)'] * len(batch))}", [position for position, _ in batch])
 
-        self.writer = Writer(commit, durable=0)
+        self.writer = GroupCommit(commit, durable=0)
         self.writer.begin_soon = lambda: loop.call_soon(self.writer.begin)
         self.writer.callbacks.append(lambda: loop.call_soon_threadsafe(self.wake))
 

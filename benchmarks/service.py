@@ -18,7 +18,7 @@ from pathlib import Path
 from http_load import http
 from thrifty import Router
 from thrifty.router.sent import ARRIVED
-from thrifty.store.writer import Writer
+from thrifty.store.group_commit import GroupCommit
 
 PAGE = Path(__file__).parents[1] / "docs" / "service-benchmarks.md"
 
@@ -143,7 +143,7 @@ def durable(folder: Path, rounds: int) -> list[str]:
     def commit(batch: list[tuple[int, object]]) -> None:
         rows.execute(f"INSERT INTO t VALUES {', '.join(['(?)'] * len(batch))}", [position for position, _ in batch])
 
-    floor, singles, batches, commits = Writer(commit, durable=0), [], [], []
+    floor, singles, batches, commits = GroupCommit(commit, durable=0), [], [], []
     for turn in range(5):  # each with a router of its own, that remembers fewer decisions than it can
         url = f"sqlite:///{folder / f'b{turn}.db'}"
         with Router({f"arm{n}": 0.1 for n in range(10)}, 0.1, policy="cs-etc:tau=10", store=url) as router:

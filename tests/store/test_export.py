@@ -10,7 +10,7 @@ from thrifty.cli.main import main
 from thrifty.router import Router
 from thrifty.store import StoreError, open_store
 from thrifty.store.export import COLUMNS, decisions, export_log
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 from thrifty.store.sqlite import SqliteStore
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from thrifty.router import Router
 from thrifty.store import Row, StoreError
+from thrifty.store.group_commit import GroupCommit
 from thrifty.store.sqlite import SqliteStore
-from thrifty.store.writer import Writer
 
 ARMS: dict[str, float | None] = {"a": 0.3, "b": 0.2, "c": 0.1}
 
@@ -255,7 +255,7 @@ def test_rows_become_durable_in_order_and_many_share_a_commit() -> None:
         slow.wait(0.05)
         batches.append(batch)
 
-    writer = Writer(commit, durable=0)
+    writer = GroupCommit(commit, durable=0)
     positions = [writer.append(n, 0) for n in range(100)]
     writer.wait(positions[-1])
     assert [item for batch in batches for _, item in batch] == list(range(100))
@@ -267,7 +267,7 @@ def test_rows_behind_a_failed_commit_are_lost_with_it_and_late_callers_are_told(
     def commit(_batch: list[tuple[int, Any]]) -> None:
         raise StoreError("no room")
 
-    writer = Writer(commit, durable=0)
+    writer = GroupCommit(commit, durable=0)
     position = writer.append("a", 0)
     with pytest.raises(StoreError, match="no room"):
         writer.wait(position)
@@ -313,7 +313,7 @@ def test_a_defect_in_a_commit_reaches_those_who_wait() -> None:
     def commit(_batch: list[tuple[int, Any]]) -> None:
         raise AttributeError("no such thing")
 
-    writer = Writer(commit, durable=0)
+    writer = GroupCommit(commit, durable=0)
     for generation in range(2):
         with pytest.raises(StoreError, match="cannot commit: AttributeError"):
             writer.wait(writer.append("a", generation))

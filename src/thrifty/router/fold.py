@@ -13,7 +13,7 @@ from thrifty.router.roster import ACTIONS
 from thrifty.router.sent import ARRIVED, CODES, HOLDOUT, OPEN, Note, Sent, number_or_nan
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Row
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 
 
 def apply(state: State, row: Row, sent: Sent | None = None, position: int = 0) -> Sent | None:

@@ -15,7 +15,7 @@ from thrifty.router.fold import apply, recall
 from thrifty.router.outcome import outcome_row
 from thrifty.router.restore import find, take
 from thrifty.router.sent import Sent
-from thrifty.store.row import CHANGE, DECISION, Journal, Row, StoreError
+from thrifty.store.log import CHANGE, DECISION, Journal, Row, StoreError
 
 if TYPE_CHECKING:
     from thrifty.router.logged import Logged
@@ -37,7 +37,7 @@ class Flight:
 
 
 class Follower:
-    """Listens to the log for one router; see `thrifty.store.row.Listener`."""
+    """Listens to the log for one router; see `thrifty.store.log.Listener`."""
 
     def __init__(self, router: "Logged", journal: Journal) -> None:
         self._router, self._journal = router, journal

@@ -17,7 +17,7 @@ from thrifty.router.sent import ARRIVED, CODES, SPOKEN_FOR, Sent
 from thrifty.router.settings import Settings
 from thrifty.router.snapshot import dump
 from thrifty.router.state import State
-from thrifty.store.row import CHANGE, OUTCOME, Journal, Row, StoreError
+from thrifty.store.log import CHANGE, OUTCOME, Journal, Row, StoreError
 
 _new = tuple.__new__  # half the time of calling the class
 

@@ -5,7 +5,7 @@ from math import isnan
 from thrifty.router.sent import ARRIVED, Sent, number_or_none
 from thrifty.router.settings import checked_price
 from thrifty.router.state import State
-from thrifty.store.row import OUTCOME, Row
+from thrifty.store.log import OUTCOME, Row
 
 _NUMBERS = (int, float)
 _REWARDS = {"success": 1.0, "failure": 0.0, "void": None}

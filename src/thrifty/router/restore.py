@@ -7,7 +7,7 @@ from thrifty.router.fold import apply, recall
 from thrifty.router.sent import Sent
 from thrifty.router.snapshot import load
 from thrifty.router.state import State
-from thrifty.store.row import DECISION, OUTCOME, Journal, Row
+from thrifty.store.log import DECISION, OUTCOME, Journal, Row
 
 
 def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:

@@ -20,7 +20,7 @@ from thrifty.router.sent import CODES, Note
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
 from thrifty.router.state import State
 from thrifty.router.view import Key, View
-from thrifty.store.row import DECISION, Row
+from thrifty.store.log import DECISION, Row
 
 LONGEST_CONTEXT = 10_000
 """Characters of JSON."""

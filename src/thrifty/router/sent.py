@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.compiled import record
-from thrifty.store.row import Row
+from thrifty.store.log import Row
 
 CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
 """Why an arm was chosen; a remembered decision keeps the number."""

@@ -17,9 +17,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from thrifty.router import Router
+from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import ArmRequest, RouterRequest, decoded
 from thrifty.service.openapi import describe
-from thrifty.service.problems import ProblemError
 from thrifty.store import StoreError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}/segments/{segment:path}", admin.guarded(admin.explain)),
         Route("/v1/routers/{name}/arms/{change:path}", admin.guarded(admin.change_arm), methods=["POST"]),
     ]
-    handlers: dict[Any, Any] = {ProblemError: _problem, StoreError: _store, HTTPException: _http, ValueError: _value}
+    handlers: dict[Any, Any] = {ServiceProblemError: _problem, StoreError: _store, HTTPException: _http, ValueError: _value}
     return Starlette(routes=routes, exception_handlers=handlers)
 
 
@@ -81,19 +81,21 @@ class Admin:
     async def readiness(self, _request: Request) -> Response:
         """Ready to decide: started, and the store takes rows, or is away for not too long."""
         if not self.app.ready:
-            raise ProblemError(503, "store", "not started")
+            raise ServiceProblemError(503, "store", "not started")
         return PlainTextResponse(f"{self.app.store.check()}\n")
 
     async def metrics(self, _request: Request) -> Response:
         """Prometheus text."""
-        app, desk = self.app, self.app.desk
+        app = self.app
         lines: list[str] = []
 
         def add(name: str, kind: str, values: list[tuple[str, float]]) -> None:
             lines.append(f"# TYPE {name} {kind}")
             lines.extend(f"{name}{labels} {value:g}" for labels, value in values)
 
-        routers = [(f'{{router="{name}"}}', router) for name in desk.names() if (router := desk.find(name)) is not None]
+        routers = [
+            (f'{{router="{name}"}}', router) for name in app.routers.names() if (router := app.routers.find(name)) is not None
+        ]
         for count in ("decisions", "outcomes", "expired"):
             add(f"thrifty_{count}_total", "counter", [(labels, router.counts[count]) for labels, router in routers])
         add("thrifty_pending", "gauge", [(labels, router.pending) for labels, router in routers])
@@ -126,12 +128,12 @@ class Admin:
 
     async def list_routers(self, _request: Request) -> Response:
         """The names of all routers."""
-        return JSONResponse({"routers": self.app.desk.names()})
+        return JSONResponse({"routers": self.app.routers.names()})
 
     async def put_router(self, request: Request) -> Response:
         """Make a router, or make it be as told."""
         wanted = await self._read(request, RouterRequest)
-        router, new = await run_in_threadpool(self.app.desk.put, _name(request), wanted, by=self.app.who(request.scope))
+        router, new = await run_in_threadpool(self.app.routers.put, _name(request), wanted, by=self.app.who(request.scope))
         return JSONResponse(_shown(router), status_code=201 if new else 200)
 
     async def get_router(self, request: Request) -> Response:
@@ -140,7 +142,7 @@ class Admin:
 
     async def delete_router(self, request: Request) -> Response:
         """Take a router out of service."""
-        if not await run_in_threadpool(self.app.desk.delete, _name(request), by=self.app.who(request.scope)):
+        if not await run_in_threadpool(self.app.routers.delete, _name(request), by=self.app.who(request.scope)):
             self._router(request)
         return Response(status_code=204)
 
@@ -153,28 +155,28 @@ class Admin:
         """The explanation of one segment."""
         router, segment = self._router(request), request.path_params["segment"]
         if segment not in router.segments():
-            raise ProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
+            raise ServiceProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
         return JSONResponse(router.explain(segment).to_dict())
 
     async def change_arm(self, request: Request) -> Response:
         """Add, retire, pause, resume, price, reset, pin or unpin an arm."""
         arm, _, action = request.path_params["change"].rpartition(":")
         if action not in ACTIONS or not arm:
-            raise ProblemError(404, "action", f"the path must end in ARM:ACTION, with one of {', '.join(ACTIONS)}")
+            raise ServiceProblemError(404, "action", f"the path must end in ARM:ACTION, with one of {', '.join(ACTIONS)}")
         told = await self._read(request, ArmRequest, default=b"{}")
         router = self._router(request)
         await run_in_threadpool(router.change, action, arm, price=told.price, by=self.app.who(request.scope))
         return JSONResponse(_shown(router))
 
     def _router(self, request: Request) -> Router:
-        return self.app.desk.router(_name(request))
+        return self.app.routers.router(_name(request))
 
     async def _read(self, request: Request, kind: Any, default: bytes = b"") -> Any:
         body = b""
         async for piece in request.stream():
             body += piece
             if len(body) > self.app.config.max_body:
-                raise ProblemError(413, "size", f"the body must be at most {self.app.config.max_body} bytes")
+                raise ServiceProblemError(413, "size", f"the body must be at most {self.app.config.max_body} bytes")
         return decoded(msgspec.json.Decoder(kind), body or default)
 
 
@@ -193,23 +195,23 @@ def _shown(router: Router) -> dict[str, Any]:
 
 
 async def _problem(_request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, ProblemError)
+    assert isinstance(problem, ServiceProblemError)
     headers = {name.decode(): value.decode() for name, value in problem.headers()}
     return JSONResponse(problem.to_dict(), status_code=problem.status, headers=headers)
 
 
 async def _store(request: Request, error: Exception) -> Response:
-    return await _problem(request, ProblemError(503, "store", str(error)))
+    return await _problem(request, ServiceProblemError(503, "store", str(error)))
 
 
 async def _value(request: Request, error: Exception) -> Response:
-    return await _problem(request, ProblemError(422, "value", str(error)))
+    return await _problem(request, ServiceProblemError(422, "value", str(error)))
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = await _problem(
-        request, ProblemError(error.status_code, "http", f"{request.method} {request.url.path[:200]}: {error.detail}")
+        request, ServiceProblemError(error.status_code, "http", f"{request.method} {request.url.path[:200]}: {error.detail}")
     )
     response.headers.update(error.headers or {})
     return response

@@ -1,4 +1,4 @@
-"""The ASGI application: decisions and outcomes go to the `counter` without a framework in between, everything else to `admin`.
+"""The ASGI application: decisions and outcomes go to the `hot_path` without a framework in between, everything else to `admin`.
 
 The writer wakes the loop after each commit, and all requests that the commit covered are answered at once.
 """
@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from thrifty.service.config import Config
-from thrifty.service.counter import ROLES, Counter, Headers
-from thrifty.service.desk import Desk
+from thrifty.service.errors import ServiceProblemError
+from thrifty.service.hot_path import ROLES, Headers, HotPath
 from thrifty.service.keys import KeyRing, digest
-from thrifty.service.problems import ProblemError
+from thrifty.service.routers import Routers
 from thrifty.store import StoreError
-from thrifty.store.writer import Writer
+from thrifty.store.group_commit import GroupCommit
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -42,12 +42,12 @@ class App:
             raise ValueError(
                 f"host {config.host} is reachable from elsewhere, and there are no keys: add one with `thrifty keys NAME`"
             )
-        self.desk = Desk(store)
+        self.routers = Routers(store)
         self.ready = False
         self._prune_at = time.monotonic()
         self.requests: dict[tuple[str, int], int] = {}
         self.seconds: dict[str, float] = {}
-        self.counter = Counter(self.desk, max_batch=config.max_batch, authorise=self.authorise, count=self.count)
+        self.hot_path = HotPath(self.routers, max_batch=config.max_batch, authorise=self.authorise, count=self.count)
         self._admin = build_admin(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,9 +68,9 @@ class App:
                 answered.set_result(said)
 
         try:
-            self.counter.take(path, scope["headers"], await self._body(scope, receive), reply)
-        except ProblemError as problem:
-            self.counter.refuse(problem, path, started, reply)
+            self.hot_path.take(path, scope["headers"], await self._body(scope, receive), reply)
+        except ServiceProblemError as problem:
+            self.hot_path.refuse(problem, path, started, reply)
         status, body, headers = await answered
         headers = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -82,14 +82,14 @@ class App:
         self.seconds[route] = self.seconds.get(route, 0.0) + seconds
 
     def authorise(self, headers: Headers, role: str) -> None:
-        """Raise a ProblemError unless the request carries a key for `role`."""
+        """Raise a ServiceProblemError unless the request carries a key for `role`."""
         if not self.keys:
             return
         allowed = self.keys.allows(_presented(headers), role)
         if allowed is None:
-            raise ProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
+            raise ServiceProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
         if not allowed:
-            raise ProblemError(403, "role", f"this key has not the role {role}")
+            raise ServiceProblemError(403, "role", f"this key has not the role {role}")
 
     def who(self, scope: Scope) -> str:
         """Who asks, for the log: the name of the key, if there is one, and the address."""
@@ -101,14 +101,14 @@ class App:
         limit = self.config.max_body
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > limit:
-                raise ProblemError(413, "size", f"the body must be at most {limit} bytes, got {value.decode()}")
+                raise ServiceProblemError(413, "size", f"the body must be at most {limit} bytes, got {value.decode()}")
         message = await receive()
         body: bytes = message.get("body", b"")
         while message.get("more_body"):
             message = await receive()
             body += message.get("body", b"")
             if len(body) > limit:
-                raise ProblemError(413, "size", f"the body must be at most {limit} bytes")
+                raise ServiceProblemError(413, "size", f"the body must be at most {limit} bytes")
         return body
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -117,7 +117,7 @@ class App:
 
         def committed() -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self.counter.settle)
+                loop.call_soon_threadsafe(self.hot_path.settle)
 
         writer, here = self.store.writer, threading.get_ident()
 
@@ -129,11 +129,11 @@ class App:
                 writer.begin()
 
         writer.callbacks.append(committed)
-        if isinstance(writer, Writer):
+        if isinstance(writer, GroupCommit):
             writer.begin_soon = begin_soon
         ticking = asyncio.create_task(self._tick())
         self.ready = True
-        log.info("started", extra={"facts": {"routers": self.desk.names()}})
+        log.info("started", extra={"facts": {"routers": self.routers.names()}})
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.ready = False
@@ -141,7 +141,7 @@ class App:
         await asyncio.gather(ticking, return_exceptions=True)
         writer.callbacks.remove(committed)
         writer.begin_soon = None
-        await asyncio.to_thread(self.desk.close)
+        await asyncio.to_thread(self.routers.close)
         log.info("stopped")
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -150,7 +150,7 @@ class App:
         said = ""
         while True:
             await asyncio.sleep(0.25)
-            self.counter.settle()
+            self.hot_path.settle()
             try:
                 await asyncio.to_thread(self._look_around)
                 said = ""
@@ -160,12 +160,12 @@ class App:
                     log.warning("store", extra={"facts": {"error": said}})
 
     def _look_around(self) -> None:
-        self.desk.expire()
+        self.routers.expire()
         if self.config.keep_days and time.monotonic() >= self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_EVERY_S
-            self.desk.prune(time.time() - 86_400 * self.config.keep_days)
+            self.routers.prune(time.time() - 86_400 * self.config.keep_days)
         if self.store.shared and self.store.check() == "ready":
-            self.desk.follow()
+            self.routers.follow()
             keys = self._key_ring()
             if keys or self.config.loopback:
                 self.keys = keys

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
 from msgspec.json import Decoder
 
-from thrifty.service.problems import ProblemError
+from thrifty.service.errors import ServiceProblemError
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 letters, digits, - or _")]
 Text = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -120,10 +120,10 @@ class OutcomeAnswer(Struct):
 
 
 def decoded(decoder: Decoder[Any], body: bytes) -> Any:
-    """What a body says, or a ProblemError that names the field."""
+    """What a body says, or a ServiceProblemError that names the field."""
     try:
         return decoder.decode(body)
     except ValidationError as error:
-        raise ProblemError(422, "value", str(error)) from None
+        raise ServiceProblemError(422, "value", str(error)) from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProblemError(400, "json", f"the body must be JSON: {error}") from None
+        raise ServiceProblemError(400, "json", f"the body must be JSON: {error}") from None

@@ -1,9 +1,9 @@
 """HTTP for the hot routes without the way through ASGI; everything else takes it.
 
 uvicorn makes a scope, a task, two queues of messages and an event of every request, which takes longer than to decide. A POST to
-the counter whose body has a stated length needs none of that: the parser hands its body to the counter, and the answer goes to the
+the hot_path whose body has a stated length needs none of that: the parser hands its body to the hot_path, and the answer goes to the
 socket when it is durable. Whatever is unusual (a body in chunks or too long, Expect, a request behind one that is not answered yet)
-goes through ASGI to the same counter. docs/decisions/011 has the figures.
+goes through ASGI to the same hot_path. docs/decisions/011 has the figures.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from thrifty.service.counter import ROLES, Headers
+from thrifty.service.hot_path import ROLES, Headers
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
@@ -21,8 +21,8 @@ _HOT = {path.encode(): path for path in ROLES}
 _OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
 
-class Exchange:
-    """One request to the counter and its answer, with all that uvicorn wants to know of what a connection is busy with."""
+class HotRequest:
+    """One request to the hot_path and its answer, with all that uvicorn wants to know of what a connection is busy with."""
 
     __slots__ = ("body", "disconnected", "keep_alive", "path", "protocol", "response_complete")
 
@@ -53,12 +53,12 @@ class Exchange:
 
 
 class HotProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with a shorter way to the counter of `service`."""
+    """uvicorn's protocol with a shorter way to the hot_path of `service`."""
 
     def __init__(self, service: "App", **told: Any) -> None:
         super().__init__(**told)
         self.service = service
-        self.exchange: Exchange | None = None  # the request that is being read, if it goes to the counter
+        self.exchange: HotRequest | None = None  # the request that is being read, if it goes to the hot_path
         self.heard_at = 0.0  # when the last data came
 
     def data_received(self, data: bytes) -> None:
@@ -97,7 +97,7 @@ class HotProtocol(HttpToolsProtocol):
         idle = self.cycle is None or self.cycle.response_complete
         if path is not None and idle and self.parser.get_method() == b"POST" and self._is_plain():
             keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-            self.exchange = self.cycle = Exchange(self, path, keep_alive)  # type: ignore[assignment]
+            self.exchange = self.cycle = HotRequest(self, path, keep_alive)  # type: ignore[assignment]
             return
         self.exchange = None
         url, headers, expects = self.url, self.headers, self.expect_100_continue
@@ -124,10 +124,10 @@ class HotProtocol(HttpToolsProtocol):
             self.exchange.body += body
 
     def on_message_complete(self) -> None:
-        """Ask the counter."""
+        """Ask the hot_path."""
         exchange = self.exchange
         if exchange is None:
             super().on_message_complete()
             return
         self.exchange = None
-        self.service.counter.take(exchange.path, self.headers, exchange.body, exchange.reply)
+        self.service.hot_path.take(exchange.path, self.headers, exchange.body, exchange.reply)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
 
 __all__ = ["CHANGE", "DECISION", "OUTCOME", "Journal", "Row", "StoreError", "open_store"]
 

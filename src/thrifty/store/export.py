@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from thrifty.store.row import CHANGE, DECISION, OUTCOME, Journal, Row
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row
 
 CHUNK = 20_000
 """Decisions held in memory at a time."""

@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from thrifty.store.exchange import CHANNEL, Exchange
-from thrifty.store.outbox import PATIENCE_S
+from thrifty.store.log import CHANGE, StoreError
 from thrifty.store.postgres_journal import PostgresJournal
-from thrifty.store.row import CHANGE, StoreError
+from thrifty.store.postgres_outbox import PATIENCE_S
+from thrifty.store.postgres_sync import CHANNEL, PostgresSync
 from thrifty.store.schema import migrate
 
 _SETTINGS = (
@@ -60,7 +60,7 @@ class PostgresStore:
         self._reads_only = reading
         if reading:
             return
-        self.writer = Exchange(self.connect, replica=self.replica, position=head, lives=lives, degraded_s=degraded_s)
+        self.writer = PostgresSync(self.connect, replica=self.replica, position=head, lives=lives, degraded_s=degraded_s)
         self._ear = threading.Thread(target=self._hear, name="thrifty-listener", daemon=True)
         self._ear.start()
 

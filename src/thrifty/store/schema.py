@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from thrifty.store.row import StoreError
+from thrifty.store.log import StoreError
 
 MIGRATIONS = (
     """

@@ -12,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from thrifty.store.row import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError, check_covered
-from thrifty.store.writer import Writer
+from thrifty.store.group_commit import GroupCommit
+from thrifty.store.log import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError, check_covered
 
 MIGRATIONS = (
     """
@@ -65,7 +65,7 @@ class SqliteStore:
         if reading:
             self._reading = _look_into(self.path, busy_s)
             self._check_version(self._reading)
-            self.writer = Writer(self._commit, durable=0)
+            self.writer = GroupCommit(self._commit, durable=0)
             return
         self._lock_file = _own(self.path)
         try:
@@ -77,7 +77,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             os.close(self._lock_file)
             raise StoreError(f"cannot open {self.path}: {error}") from error
-        self.writer = Writer(self._commit, durable=max(last, pruned))
+        self.writer = GroupCommit(self._commit, durable=max(last, pruned))
 
     def check(self) -> str:
         """Say "ready"; a StoreError when the last commit failed."""

@@ -1,4 +1,4 @@
-"""The desk: every router of a service, by name, over one store."""
+"""The routers: every router of a service, by name, over one store."""
 
 import gc
 import logging
@@ -9,14 +9,14 @@ from msgspec import UNSET
 
 from thrifty.router import Router, Settings
 from thrifty.router.settings import checked_name
+from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import RouterRequest
-from thrifty.service.problems import ProblemError
 from thrifty.store import StoreError
 
 log = logging.getLogger("thrifty.service")
 
 
-class Desk:
+class Routers:
     """Routers, brought back from the store at the start."""
 
     def __init__(self, store: Any) -> None:
@@ -35,10 +35,10 @@ class Desk:
         return self._routers.get(name)
 
     def router(self, name: str, code: str = "router") -> Router:
-        """The router of this name, or a ProblemError with this code."""
+        """The router of this name, or a ServiceProblemError with this code."""
         router = self._routers.get(name)
         if router is None:
-            raise ProblemError(404, code, f"there is no router {name!r:.80}: make one with PUT /v1/routers/NAME")
+            raise ServiceProblemError(404, code, f"there is no router {name!r:.80}: make one with PUT /v1/routers/NAME")
         return router
 
     def put(self, name: str, wanted: RouterRequest, *, by: str) -> tuple[Router, bool]:

@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from thrifty.store.row import StoreError
+from thrifty.store.log import StoreError
 
 PATIENCE = 16
 """How often the writer lets other threads go first before it commits, at most."""
 
 
-class Writer:
+class GroupCommit:
     """Commits what is appended, in order.
 
     Parameters
@@ -24,7 +24,7 @@ class Writer:
     durable : the position of the last item that is durable already
 
     >>> done = []
-    >>> writer = Writer(done.extend, durable=5)
+    >>> writer = GroupCommit(done.extend, durable=5)
     >>> writer.wait(writer.append("a", 0))
     >>> done
     [(6, 'a')]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from thrifty.store.row import Row, StoreError
+from thrifty.store.log import Row, StoreError
 
 PATIENCE_S = 2.0
 """A commit that takes longer means that the database is away."""
@@ -29,10 +29,10 @@ class Item:
     refused: bool = False
 
 
-class Outbox:
+class PostgresOutbox:
     """Open rows by ticket. Those that say `keep` outlive the database's absence, for `degraded_s` seconds; others are given up.
 
-    >>> outbox = Outbox(degraded_s=60.0)
+    >>> outbox = PostgresOutbox(degraded_s=60.0)
     >>> row = Row("d", 1, 1, 0.0, "", None, "a", 1.0, 0.5, "only", None)
     >>> ticket = outbox.append("sms", row, keep=True)
     >>> outbox.is_durable(ticket), outbox.is_degraded(ticket)

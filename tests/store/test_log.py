@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from tests.postgres import Postgres
+from thrifty.store.log import Journal, Store
 from thrifty.store.postgres import PostgresStore
-from thrifty.store.row import Journal, Store
 from thrifty.store.sqlite import SqliteStore
 
 

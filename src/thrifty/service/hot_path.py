@@ -1,4 +1,4 @@
-"""The counter: decisions and outcomes are asked for here, done at once, and answered when they are durable.
+"""The hot_path: decisions and outcomes are asked for here, done at once, and answered when they are durable.
 
 Nobody blocks for that, and no task waits for it either: an answer is owed until a commit covers it, and whoever learns of the
 commit calls `settle`, which gives out all answers that are due.
@@ -12,7 +12,7 @@ import msgspec
 
 from thrifty.router import Decision, Router
 from thrifty.router.decision import fallbacks_of, say_why
-from thrifty.service.desk import Desk
+from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import (
     DecisionAnswer,
     DecisionRequest,
@@ -22,11 +22,11 @@ from thrifty.service.messages import (
     ReasonBody,
     decoded,
 )
-from thrifty.service.problems import ProblemError
+from thrifty.service.routers import Routers
 from thrifty.store import StoreError
 
 ROLES = {"/v1/decisions": "decide", "/v1/outcomes": "outcome"}
-"""The routes of the counter, and what a key must be allowed to do there."""
+"""The routes of the hot_path, and what a key must be allowed to do there."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 Reply = Callable[[int, bytes, Headers], None]
@@ -59,38 +59,38 @@ class Done(NamedTuple):
 class Batch(NamedTuple):
     """Several things, some of which could not be done."""
 
-    parts: list[Done | ProblemError]
+    parts: list[Done | ServiceProblemError]
 
     def is_certain(self) -> bool:
         """Whether all may be answered; the last is certain last."""
-        return all(isinstance(part, ProblemError) or part.is_certain() for part in reversed(self.parts))
+        return all(isinstance(part, ServiceProblemError) or part.is_certain() for part in reversed(self.parts))
 
     def answer(self) -> list[Any]:
         """What to say."""
-        return [part.to_dict() if isinstance(part, ProblemError) else part.answer() for part in self.parts]
+        return [part.to_dict() if isinstance(part, ServiceProblemError) else part.answer() for part in self.parts]
 
 
-class Counter:
+class HotPath:
     """Takes requests for the hot routes, whatever brought them here. For one thread, that of the loop.
 
     Parameters
     ----------
-    desk : where the routers are
+    routers : where the routers are
     max_batch : how many things may be asked for at once
-    authorise : is given the headers of a request and a role, and raises a ProblemError
+    authorise : is given the headers of a request and a role, and raises a ServiceProblemError
     count : is told the path, the status and the seconds of every request
 
     """
 
     def __init__(
         self,
-        desk: Desk,
+        routers: Routers,
         *,
         max_batch: int,
         authorise: Callable[[Headers, str], None],
         count: Callable[[str, int, float], None],
     ) -> None:
-        self._desk, self._max_batch, self._authorise, self._count = desk, max_batch, authorise, count
+        self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
         self._owed: list[tuple[Done | Batch, str, float, Reply]] = []
         self._ways: dict[str, tuple[Any, Callable[[Any], Done]]] = {
             "/v1/decisions": (_decisions, self._decide),
@@ -108,7 +108,7 @@ class Counter:
             if not done.is_certain():
                 self._owed.append((done, path, started, reply))
                 return
-        except (ProblemError, StoreError) as error:
+        except (ServiceProblemError, StoreError) as error:
             self.refuse(error, path, started, reply)
             return
         self._give(done, path, started, reply)
@@ -127,9 +127,9 @@ class Counter:
                 continue
             self._give(done, path, started, reply)
 
-    def refuse(self, error: ProblemError | StoreError, path: str, started: float, reply: Reply) -> None:
+    def refuse(self, error: ServiceProblemError | StoreError, path: str, started: float, reply: Reply) -> None:
         """Answer that it cannot be done."""
-        problem = error if isinstance(error, ProblemError) else ProblemError(503, "store", str(error))
+        problem = error if isinstance(error, ServiceProblemError) else ServiceProblemError(503, "store", str(error))
         reply(problem.status, problem.body(), problem.headers())
         self._count(path, problem.status, time.perf_counter() - started)
 
@@ -139,40 +139,40 @@ class Counter:
 
     def _do_all(self, do: Callable[[Any], Done], asked: list[Any]) -> Batch:
         if not 1 <= len(asked) <= self._max_batch:
-            raise ProblemError(422, "size", f"a batch must have 1 to {self._max_batch} items, got {len(asked)}")
-        parts: list[Done | ProblemError] = []
+            raise ServiceProblemError(422, "size", f"a batch must have 1 to {self._max_batch} items, got {len(asked)}")
+        parts: list[Done | ServiceProblemError] = []
         for each in asked:
             try:
                 parts.append(do(each))
-            except ProblemError as problem:
+            except ServiceProblemError as problem:
                 parts.append(problem)
         return Batch(parts)
 
     def _decide(self, asked: DecisionRequest) -> Done:
-        router = self._desk.router(asked.router)
+        router = self._routers.router(asked.router)
         eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
         try:
             decision = router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context)
         except ValueError as error:
-            raise ProblemError(422, "value", str(error)) from None
+            raise ServiceProblemError(422, "value", str(error)) from None
         return Done(router, decision.position, decision)
 
     def _record(self, told: OutcomeRequest) -> Done:
         if (told.decision_id is None) == (told.reference is None or told.router is None):
-            raise ProblemError(
+            raise ServiceProblemError(
                 422, "value", "an outcome needs a decision_id, or a router and a reference (the request_id of its decision)"
             )
         name = str(told.router) if told.decision_id is None else told.decision_id.partition(".")[0]
-        router = self._desk.router(name, code="decision")
+        router = self._routers.router(name, code="decision")
         try:
             decision_id = told.decision_id if told.decision_id is not None else router.id_of(str(told.reference))
             result, position = router.record_soon(
                 decision_id, told.reward, status=told.status, cost=told.cost, arm=told.arm, occurred_at=told.occurred_at
             )
         except KeyError as error:
-            raise ProblemError(404, "decision", str(error.args[0])) from None
+            raise ServiceProblemError(404, "decision", str(error.args[0])) from None
         except ValueError as error:
-            raise ProblemError(422, "value", str(error)) from None
+            raise ServiceProblemError(422, "value", str(error)) from None
         return Done(router, position, OutcomeAnswer(decision_id, result))  # type: ignore[arg-type]
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import psycopg
 
-from thrifty.store.outbox import Item, Outbox
-from thrifty.store.row import CHANGE, DECISION, Listener, Row, StoreError
+from thrifty.store.log import CHANGE, DECISION, Listener, Row, StoreError
+from thrifty.store.postgres_outbox import Item, PostgresOutbox
 
 POLL_S = 0.4
 """How often the log is looked at when no notification comes."""
@@ -32,7 +32,7 @@ _COPY = f"COPY log ({_ALL}) FROM STDIN"
 log = logging.getLogger("thrifty.store")
 
 
-class Exchange(Outbox):
+class PostgresSync(PostgresOutbox):
     """Rows out, rows in.
 
     Parameters

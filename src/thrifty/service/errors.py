@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 
-class ProblemError(Exception):
+class ServiceProblemError(Exception):
     """An answer that is not a success.
 
-    >>> ProblemError(404, "router", "there is no router 'x'").to_dict()
+    >>> ServiceProblemError(404, "router", "there is no router 'x'").to_dict()
     {'error': {'code': 'router', 'message': "there is no router 'x'"}}
     """
 
