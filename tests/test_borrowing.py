@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from thrifty import Instance
-from thrifty.borrowing import Kin, borrow, count_kin, unlikeness
+from thrifty.borrowing import Spread, borrow, count_segment, unlikeness
 from thrifty.simulation.segments import simulate_segments
 from thrifty.statistics import ArmStatistics
 
@@ -12,12 +12,12 @@ from thrifty.statistics import ArmStatistics
 def unlikeness_of(means: np.ndarray, outcomes: int, seed: int) -> float:
     """rho as estimated from `outcomes` per segment and arm; `means` is (segments, arms)."""
     rng = np.random.default_rng(seed)
-    kin = np.zeros(means.shape[1], Kin)
+    spread = np.zeros(means.shape[1], Spread)
     for segment in means:
         for arm, mean in enumerate(segment):
             won = float(rng.binomial(outcomes, mean))
-            count_kin(kin[arm], 1.0, float(outcomes), won)
-    return float(unlikeness(kin))
+            count_segment(spread[arm], 1.0, float(outcomes), won)
+    return float(unlikeness(spread))
 
 
 def test_unlikeness_is_the_share_of_variance_between_segments() -> None:
@@ -28,11 +28,11 @@ def test_unlikeness_is_the_share_of_variance_between_segments() -> None:
 
 
 def test_counting_out_undoes_counting_in() -> None:
-    kin = np.zeros(1, Kin)
-    count_kin(kin[0], 1.0, 8.0, 3.0)
-    count_kin(kin[0], 1.0, 5.0, 5.0)
-    count_kin(kin[0], -1.0, 8.0, 3.0)
-    assert kin[0].tolist() == pytest.approx((1.0, 5.0, 5.0, 5.0, 25.0))
+    spread = np.zeros(1, Spread)
+    count_segment(spread[0], 1.0, 8.0, 3.0)
+    count_segment(spread[0], 1.0, 5.0, 5.0)
+    count_segment(spread[0], -1.0, 8.0, 3.0)
+    assert spread[0].tolist() == pytest.approx((1.0, 5.0, 5.0, 5.0, 25.0))
 
 
 def test_a_segment_sees_its_own_sums_and_the_others_as_far_as_they_are_alike() -> None:

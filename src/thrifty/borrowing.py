@@ -18,7 +18,7 @@ import numpy as np
 
 from thrifty.compiled import kernel, record
 
-Kin = record(
+Spread = record(
     [
         ("segments", np.float64),  # with outcomes of this arm
         ("seen", np.float64),  # their outcomes; the parent may have some of its own
@@ -35,40 +35,40 @@ _OWN, _LITTLE = 3.0, 0.01  # what a rule has already in its uniform prior, and t
 
 
 @kernel
-def count_kin(kin, sign, seen, reward_sum):
+def count_segment(spread, sign, seen, reward_sum):
     """Take the sums of one segment for one arm into the account (sign = 1), or out of it (sign = -1) before they change."""
     if seen > 0.0:
-        kin.segments += sign
-        kin.seen += sign * seen
-        kin.reward_sum += sign * reward_sum
-        kin.squares += sign * reward_sum * reward_sum / seen
-        kin.seen_squares += sign * seen * seen
+        spread.segments += sign
+        spread.seen += sign * seen
+        spread.reward_sum += sign * reward_sum
+        spread.squares += sign * reward_sum * reward_sum / seen
+        spread.seen_squares += sign * seen * seen
 
 
 @kernel
-def unlikeness(kin):
+def unlikeness(spread):
     """How unlike the segments below a parent are, rho: between almost 0 (the same) and 1 (as different as can be)."""
     excess, weight = _WEIGHT * _USUAL, _WEIGHT
-    for arm in range(kin.size):
-        seen, segments = kin[arm].seen, kin[arm].segments
+    for arm in range(spread.size):
+        seen, segments = spread[arm].seen, spread[arm].segments
         if segments < 2.0:
             continue
-        mean = kin[arm].reward_sum / seen
+        mean = spread[arm].reward_sum / seen
         variance = mean * (1.0 - mean)
         if variance > 0.0:
-            between = kin[arm].squares - kin[arm].reward_sum * mean
+            between = spread[arm].squares - spread[arm].reward_sum * mean
             excess += between / variance - (segments - 1.0)
-            weight += seen - kin[arm].seen_squares / seen - (segments - 1.0)
+            weight += seen - spread[arm].seen_squares / seen - (segments - 1.0)
     return min(max(excess / max(weight, _WEIGHT), _LEAST), _MOST)
 
 
 @kernel
-def distance(kin):
+def distance(spread):
     """How far the segments below a parent are apart: one over the outcomes that all the others together are worth to one of them.
 
     Distances add up along a path: what a country is to an operator, and all countries to that country.
     """
-    return 1.0 / max(1.0 / unlikeness(kin) - _OWN, _LITTLE)
+    return 1.0 / max(1.0 / unlikeness(spread) - _OWN, _LITTLE)
 
 
 @kernel

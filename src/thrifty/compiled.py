@@ -19,9 +19,10 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
 
 import numba
@@ -40,7 +41,7 @@ import numba
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def bound({arguments}):
-    return drive({constants}, {arguments})
+    return drive({everything})
 '''
 
 
@@ -181,13 +182,27 @@ def bind(
     outside_sources : the text of everything outside this package that `constants` were built from
 
     """
-    identity = repr((drive.__module__, drive.__qualname__, _identity(tuple(constants.values())), outside_sources))
-    module_name = f"thrifty_{re.sub(r'[^a-z0-9]+', '_', name)}_{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
+    module_name = _bound_name(drive, constants, name, outside_sources)
     with _binding:
         if module_name not in sys.modules:
             _load_bound_module(module_name, drive, constants)
     bound: Callable[..., Any] = sys.modules[module_name].bound
     return bound
+
+
+def is_cached(
+    drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()
+) -> bool:
+    """Whether `bind` with the same arguments finds a compiled function on disk, or in this process."""
+    module_name = _bound_name(drive, constants, name, outside_sources)
+    if module_name in sys.modules and sys.modules[module_name].bound.signatures:
+        return True
+    return any((cache_folder() / "__pycache__").glob(f"{module_name}.bound-*.nbc"))
+
+
+def _bound_name(drive: Callable[..., Any], constants: Mapping[str, Any], name: str, outside_sources: tuple[str, ...]) -> str:
+    identity = repr((drive.__module__, drive.__qualname__, _identity(tuple(constants.values())), outside_sources))
+    return f"thrifty_{re.sub(r'[^a-z0-9]+', '_', name)}_{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
 
 
 def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: Mapping[str, Any]) -> None:
@@ -196,7 +211,9 @@ def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: M
     _write_whole(
         path,
         # Spelled out: a starred call would turn the functions into values and lose their inlining.
-        _BOUND_SOURCE.format(constants=", ".join(constants), arguments=", ".join(parameters[len(constants) :])),
+        _BOUND_SOURCE.format(
+            everything=", ".join([*constants, *parameters[len(constants) :]]), arguments=", ".join(parameters[len(constants) :])
+        ),
     )
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
@@ -205,6 +222,45 @@ def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: M
     module.__dict__.update(constants, drive=drive)
     sys.modules[module_name] = module  # numba looks the module up by name when it reads its cache
     spec.loader.exec_module(module)
+
+
+_interpreted: dict[Any, Any] = {}
+
+
+def interpreted(function: F) -> F:
+    """`function` and everything it calls as plain Python: slow, the same results to the bit, and nothing is compiled.
+
+    >>> interpreted(index)(3)
+    3
+    """
+    plain: F = _as_python(function)
+    return plain
+
+
+def _as_python(value: Any) -> Any:
+    """A compiled function as plain Python; tuples of them likewise; anything else as it is."""
+    if isinstance(value, tuple):
+        parts = [_as_python(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if value is stay_apart:
+        return _do_nothing
+    source = getattr(value, "py_func", None)
+    if source is None:
+        return value
+    if value not in _interpreted:
+        scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": source.__module__}
+        cells = tuple(CellType(_as_python(cell.cell_contents)) for cell in source.__closure__ or ())
+        _interpreted[value] = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, cells)
+        known = source.__globals__
+        scope.update({name: _as_python(known[name]) for name in set(_names_in(source.__code__)) if name in known})
+    return _interpreted[value]
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
 
 
 def _identity(constant: Any) -> Any:

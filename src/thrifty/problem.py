@@ -171,8 +171,8 @@ def checked_costs(costs: ArrayLike) -> Floats:
     return _numbers("costs", costs, high=math.inf)
 
 
-def checked_count(name: str, value: object, *, low: int = 1) -> int:
-    """`value` as an int of at least `low`, or a ValueError that names it.
+def checked_count(name: str, value: object, *, low: int = 1, high: float = math.inf) -> int:
+    """`value` as an int from `low` to `high`, or a ValueError that names it.
 
     >>> checked_count("runs", 0)
     Traceback (most recent call last):
@@ -184,7 +184,9 @@ def checked_count(name: str, value: object, *, low: int = 1) -> int:
         or value != value // 1
         or value < low
     ):
-        raise ValueError(f"{name} must be a whole number of at least {low}, got {value}")
+        raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r:.80}")
+    if value > high:
+        raise ValueError(f"{name} must be a whole number of at most {high}, got {value!r:.80}")
     return int(value)
 
 

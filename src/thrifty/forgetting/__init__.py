@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Callable
 
+from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, NOTHING_ELSE, RESTART, Forgetting
 from thrifty.forgetting.discount import discount
 from thrifty.forgetting.restart import restart
-from thrifty.forgetting.way import EVERYTHING, KEEP_ALL, NOTHING_ELSE, RESTART, Forgetting
 from thrifty.forgetting.window import window
 
 __all__ = ["EVERYTHING", "KEEP_ALL", "NOTHING_ELSE", "RESTART", "WAYS", "Forgetting", "discount", "forgetting", "restart", "window"]

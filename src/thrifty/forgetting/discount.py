@@ -5,13 +5,14 @@
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
-from thrifty.forgetting.way import EVERYTHING, KEEP_ALL, NOTHING_ELSE, Forgetting, probe_nothing
+from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, NOTHING_ELSE, Forgetting, probe_nothing
 from thrifty.statistics import fold
 
 _BLOCK = 0.02  # the share of all weight that is let go of at once
@@ -41,8 +42,16 @@ def discount(factor: float) -> Forgetting:
     span = 1.0 / (1.0 - value)
     block = max(1.0, float(round(_BLOCK * span)))
     return Forgetting(
-        f"discount={value:g}", begin_fading, take_in_fading, probe_nothing, (value**block, block), span=round(span, 6)
-    )
+        f"discount={value:g}", begin_fading, take_in_fading, probe_nothing, (value**block, block), span=round(span, 6),
+        recall=partial(_recall_faded, span),
+    )  # fmt: skip
+
+
+def _recall_faded(span: float, statistics: Any, _fading: Fading) -> None:
+    """Statistics from before weigh as much as everything that is remembered at most."""
+    share = min(1.0, span / max(float(statistics["seen"].sum()), 1.0))
+    for field in ("seen", "reward_sum", "cost_sum"):
+        statistics[field] *= share
 
 
 @builder

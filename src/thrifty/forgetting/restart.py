@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel, rare, record, stay_apart
-from thrifty.forgetting.way import NOTHING_ELSE, RESTART, Forgetting
+from thrifty.forgetting.contract import NOTHING_ELSE, RESTART, Forgetting
 from thrifty.statistics import fold
 
 _FIRST_LOOK = 20.0  # outcomes before an arm is watched: fewer say too little about how it was

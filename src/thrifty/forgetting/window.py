@@ -3,13 +3,13 @@
 [Garivier2011b] Garivier, Moulines, "On upper-confidence bound policies for switching bandit problems", ALT 2011.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, index, kernel, record
-from thrifty.forgetting.way import NOTHING_ELSE, Forgetting, probe_nothing
+from thrifty.forgetting.contract import NOTHING_ELSE, Forgetting, probe_nothing
 from thrifty.problem import checked_count
 from thrifty.statistics import fold
 
@@ -28,7 +28,26 @@ def window(length: int) -> Forgetting:
     'window=500'
     """
     whole = checked_count("window", length)
-    return Forgetting(f"window={whole}", begin_ring, take_in_last, probe_nothing, (float(whole),), span=whole, most_arms=whole)
+    return Forgetting(
+        f"window={whole}", begin_ring, take_in_last, probe_nothing, (float(whole),), span=whole, most_arms=whole, kept=whole,
+        recall=recall_ring,
+    )  # fmt: skip
+
+
+def recall_ring(statistics: Any, ring: Ring) -> None:
+    """Fill the window with outcomes that amount to earlier statistics: of every arm its share, each at the arm's mean, mixed evenly."""
+    seen = np.array(statistics["seen"])
+    share = min(1.0, ring.kept.size / max(float(seen.sum()), 1.0))
+    counts = np.floor(seen * share).astype(np.int64)
+    divisor = np.maximum(seen, 1.0)
+    rewards, costs = statistics["reward_sum"] / divisor, statistics["cost_sum"] / divisor
+    arms = np.repeat(np.arange(seen.size), counts)
+    turns = np.concatenate([(np.arange(count) + 0.5) / count for count in counts if count] or [np.zeros(0)])
+    arms = arms[np.argsort(turns, kind="stable")]
+    kept = ring.kept[: arms.size]
+    kept["arm"], kept["seen"], kept["reward"], kept["cost"] = arms, 1.0, rewards[arms], costs[arms]
+    ring.next[:] = arms.size % ring.kept.size, arms.size
+    statistics["seen"], statistics["reward_sum"], statistics["cost_sum"] = counts, counts * rewards, counts * costs
 
 
 @builder

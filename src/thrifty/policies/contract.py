@@ -82,13 +82,15 @@ class Rule:
     """The compiled functions of a rule. `init` and `observe` may be left out by a rule that remembers nothing.
 
     `propensity(terms, stats, memory, arm)` is the probability with which the last `choose` took `arm`, given what the rule had
-    drawn before; a rule that does not know it says NaN. A rule that weighs outcomes by it finds it in `outcome.propensity`.
+    drawn before; a rule that does not know it says NaN. A rule that weighs outcomes by it finds it in `outcome.propensity` and says
+    so by `weighs_outcomes`; every other rule can derive its memory from the statistics, so it need not see each outcome.
     """
 
     choose: Callable[..., Any]
     init: Callable[..., Any] = field(default_factory=lambda: remember_nothing)
     observe: Callable[..., Any] = field(default_factory=lambda: ignore_outcome)
     propensity: Callable[..., Any] = field(default_factory=lambda: unknown_propensity)
+    weighs_outcomes: bool = False
 
 
 @builder

@@ -96,7 +96,7 @@ def observe(terms, stats, memory, outcome):
 POLICY = Policy(
     name="cs-exp3",
     summary="the cheapest arm that is good enough by importance-weighted sums: for rewards that an adversary may have chosen",
-    rule=Rule(choose, init, observe, propensity),
+    rule=Rule(choose, init, observe, propensity, weighs_outcomes=True),
     parameters={
         "explore": Number(0.5, "share of uniform decisions, in units of (K ln(K+1) / T)^(1/3)", low=0.0),
         "rate": Number(1.0, "how fast an arm below the floor is given up, in units of gamma / K", low=0.0),

@@ -1,76 +1,83 @@
-"""Choosing: what the rule of a segment says, and what becomes of pins, the holdout and newcomers."""
+"""Choosing: what the rule of a segment chooses, and what pins, the holdout and newcomers make of it."""
 
+from typing import NamedTuple
+
+from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.kernels import BEST, CODE, GREEDY, PROPENSITY, STREAMS
-from thrifty.router.segment import Segment
-from thrifty.router.sent import CODES
+from thrifty.router.records import CODES
+from thrifty.router.rule_instance import RuleInstance
+from thrifty.router.segments import Segment
 from thrifty.router.settings import NEWCOMER_OUTCOMES
 from thrifty.router.state import State
-from thrifty.router.view import Key, View
-
-Choice = tuple[int, str, float, View]
-"""An arm, why, how likely it was, and the view that knows what it was chosen from."""
 
 
-def choose(state: State, sequence: int, segment: Segment, key: Key | None) -> Choice:
-    """The arm of the decision numbered `sequence`; the rule's memory moves on, and nothing is counted yet."""
-    view = segment.main if key is None else segment.view(key)
-    if not is_usual(state):
-        special = _pick_specially(state, segment, sequence, view)
+class Chosen(NamedTuple):
+    """An arm, why, how likely it was, the rule that knows what it was chosen from, and newcomers that are newcomers no more."""
+
+    arm: int
+    code: int
+    propensity: float
+    rule: RuleInstance
+    graduates: tuple[int, ...] = ()
+
+
+_NEWCOMER, _HOLDOUT, _PINNED = CODES.index("newcomer"), CODES.index("holdout"), CODES.index("pinned")
+_EXPLOIT, _EXPLORE = CODES.index("exploit"), CODES.index("explore")
+
+
+def choose(state: State, sequence: int, segment: Segment, eligible: ArmsAndPrices | None) -> Chosen:
+    """The arm of the decision numbered `sequence`. Nothing is counted; only the rule's own memory moves on."""
+    rule = state.segments.rule(segment, eligible)
+    if state.arms.newcomers or state.arms.pinned is not None or state.settings.holdout:
+        special = _choose_specially(state, segment, sequence, rule)
         if special is not None:
             return special
-    place = view.choose(sequence, state.settings.propensity_draws)
-    return view.arms[place], CODES[int(view.peek[CODE])], view.peek[PROPENSITY], view
+    place = rule.choose(state.segments.sums, sequence, state.settings.propensity_draws)
+    return Chosen(rule.arms[place], int(rule.facts[CODE]), rule.facts[PROPENSITY], rule)
 
 
-def is_usual(state: State) -> bool:
-    """Whether the rule alone decides: there are no pins, no holdout and no newcomers."""
-    roster = state.roster
-    return not roster.newcomers and roster.pinned is None and not state.settings.holdout
-
-
-def _pick_specially(state: State, segment: Segment, sequence: int, view: View) -> Choice | None:
-    """What a pin, the holdout or newcomers make of a decision; None when it is one like any other."""
-    roster, settings = state.roster, state.settings
-    if roster.pinned is not None and roster.pinned in view.arms:
-        view.look()
-        return roster.pinned, "pinned", 1.0, view
-    if settings.holdout and state.tree.toss(STREAMS * sequence + 2) < settings.holdout:
-        view.look()
-        if view.peek[GREEDY] >= 0:
-            return view.arms[int(view.peek[BEST])], "holdout", 1.0, view
-    newcomers = roster.newcomers & set(view.arms)
-    if not newcomers or len(newcomers) == len(view.arms):
+def _choose_specially(state: State, segment: Segment, sequence: int, rule: RuleInstance) -> Chosen | None:
+    """What a pin, the holdout or newcomers make of a decision; None where the rule alone decides."""
+    arms, settings, segments = state.arms, state.settings, state.segments
+    if arms.pinned is not None and arms.pinned in rule.arms:
+        rule.look(segments.sums)
+        return Chosen(arms.pinned, _PINNED, 1.0, rule)
+    if settings.holdout and segments.toss(STREAMS * sequence + 2) < settings.holdout:
+        rule.look(segments.sums)
+        if rule.facts[GREEDY] >= 0:
+            return Chosen(rule.arms[int(rule.facts[BEST])], _HOLDOUT, 1.0, rule)
+    newcomers = arms.newcomers & set(rule.arms)
+    if not newcomers or len(newcomers) == len(rule.arms):
         return None
-    return _pick_among_newcomers(state, segment, sequence, view, newcomers)
+    return _choose_among_newcomers(state, segment, sequence, rule, newcomers)
 
 
-def _pick_among_newcomers(state: State, segment: Segment, sequence: int, full: View, newcomers: set[int]) -> Choice:
-    """In a share of the decisions the rule sees the newcomers too, or a hardly tried one is taken; in the others it does not."""
-    settings, tree = state.settings, state.tree
-    others = segment.view(state.roster.without(newcomers, (full.arms, full.prices)))
-    offered = tree.toss(STREAMS * sequence + 3) < settings.newcomer_share
-    tries = tree.root.sums.truth["sent"]
+def _choose_among_newcomers(state: State, segment: Segment, sequence: int, full: RuleInstance, newcomers: set[int]) -> Chosen:
+    """In a share of the decisions the rule may choose newcomers too, or a hardly tried one is taken; in the others it may not."""
+    settings, segments = state.settings, state.segments
+    others = segments.rule(segment, _without(newcomers, (full.arms, full.prices)))
+    offered = segments.toss(STREAMS * sequence + 3) < settings.newcomer_share
+    tries = segments.sums.sums["sent"][0]
     untried = [arm for arm in sorted(newcomers) if tries[arm] < NEWCOMER_OUTCOMES] if offered else []
     if untried:
-        full.look()
-        return min(untried, key=lambda arm: int(tries[arm])), "newcomer", settings.newcomer_share, full
-    view, other, share = (full, others, settings.newcomer_share) if offered else (others, full, 1 - settings.newcomer_share)
+        full.look(segments.sums)
+        return Chosen(min(untried, key=lambda arm: int(tries[arm])), _NEWCOMER, settings.newcomer_share, full)
+    rule, other, share = (full, others, settings.newcomer_share) if offered else (others, full, 1 - settings.newcomer_share)
     draws = settings.propensity_draws
-    place = view.choose(sequence, draws)
-    arm = view.arms[place]
-    propensity = share * view.peek[PROPENSITY]
+    place = rule.choose(segments.sums, sequence, draws)
+    arm = rule.arms[place]
+    propensity = share * rule.facts[PROPENSITY]
     if arm in other.arms:
-        propensity += (1 - share) * other.weigh(sequence, draws, other.arms.index(arm))
-    greedy = int(view.peek[GREEDY])
-    if offered:
-        _graduate(state, newcomers, arm, view.arms[greedy] if greedy >= 0 else -1)
-    code = "newcomer" if arm in newcomers else "exploit" if greedy == place else "explore"
-    return arm, code, propensity, view
+        propensity += (1 - share) * other.weigh(segments.sums, sequence, draws, other.arms.index(arm))
+    greedy = int(rule.facts[GREEDY])
+    best = rule.arms[greedy] if greedy >= 0 else -1
+    seen = segments.sums.sums["seen"][0]
+    enough = [each for each in sorted(newcomers) if seen[each] >= NEWCOMER_OUTCOMES] if offered else []
+    graduates = tuple(each for each in enough if each != arm or each == best)
+    code = _NEWCOMER if arm in newcomers else _EXPLOIT if greedy == place else _EXPLORE
+    return Chosen(arm, code, propensity, rule, graduates)
 
 
-def _graduate(state: State, newcomers: set[int], chosen: int, greedy: int) -> None:
-    """A newcomer becomes an arm like any other when the rule has had enough of it, or would take it for what is known."""
-    seen = state.tree.root.sums.truth["seen"]
-    for arm in newcomers:
-        if seen[arm] >= NEWCOMER_OUTCOMES and (arm != chosen or arm == greedy):
-            state.roster.newcomers.discard(arm)
+def _without(left_out: set[int], choice: ArmsAndPrices) -> ArmsAndPrices:
+    kept = [place for place, arm in enumerate(choice[0]) if arm not in left_out]
+    return tuple(choice[0][place] for place in kept), tuple(choice[1][place] for place in kept)

@@ -6,7 +6,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from thrifty.router.kernels import BEST, FACTS, FLOOR
-from thrifty.router.view import View
+from thrifty.router.rule_instance import RuleInstance
 
 MEANINGS = {
     "exploit": "the cheapest arm whose mean reward clears the floor",
@@ -16,7 +16,7 @@ MEANINGS = {
     "holdout": "this decision belongs to the holdout share, which takes the best arm whatever it costs",
     "pinned": "an operator pinned this arm",
 }
-"""Why an arm was chosen: the codes of `sent.CODES`, in words."""
+"""Why an arm was chosen: `thrifty.router.records.CODES` in words."""
 
 
 class ArmFacts(NamedTuple):
@@ -40,13 +40,13 @@ class Reason(NamedTuple):
     segment: str
 
     def __str__(self) -> str:
-        return say_why(self.code, self.best_arm, self.floor, self.saving, self.segment)
+        return explain_code(self.code, self.best_arm, self.floor, self.saving, self.segment)
 
 
-def say_why(code: str, best_arm: str | None, floor: float, saving: float | None, segment: str) -> str:
+def explain_code(code: str, best_arm: str | None, floor: float, saving: float | None, segment: str) -> str:
     """A reason in words.
 
-    >>> say_why("only", None, 0.0, None, "DE")
+    >>> explain_code("only", None, 0.0, None, "DE")
     'only: no other arm is eligible; nothing is known yet (statistics of DE)'
     """
     best = f"; the best arm known is {best_arm}, the floor {floor:.4g}" if best_arm else "; nothing is known yet"
@@ -90,14 +90,14 @@ class Decision:
 
     """
 
-    __slots__ = ("_facts", "_view", "arm", "code", "degraded", "id", "position", "propensity", "repeated", "segment", "version")
+    __slots__ = ("_facts", "_rule", "arm", "code", "degraded", "id", "position", "propensity", "repeated", "segment", "version")
 
-    def __init__(self, id: str, arm: str, code: str, propensity: float, segment: str, version: int, view: View) -> None:
+    def __init__(self, id: str, arm: str, code: str, propensity: float, segment: str, version: int, rule: RuleInstance) -> None:
         self.id, self.arm, self.code, self.propensity = id, arm, code, propensity
         self.segment, self.version = segment, version
         self.position = 0
         self.repeated = self.degraded = False
-        self._view, self._facts = view, view.peek.tobytes()  # the facts of now: the view goes on
+        self._rule, self._facts = rule, rule.facts.tobytes()  # the facts of now: the rule goes on
 
     def become(self, other: "Decision") -> None:
         """Be the other decision, for whoever holds this one."""
@@ -112,7 +112,7 @@ class Decision:
     @property
     def decided_by(self) -> str:
         """The segment whose statistics were used."""
-        return self._view.segment
+        return self._rule.segment
 
     @property
     def reason(self) -> Reason:
@@ -120,12 +120,12 @@ class Decision:
         arms, means, outcomes, costs, floor, best, saving = self.known
         facts = zip(arms, means, outcomes, costs, strict=True)
         estimates = tuple(ArmFacts(arm, mean if n else None, int(n), cost, mean >= floor) for arm, mean, n, cost in facts)
-        return Reason(self.code, best, floor, estimates, saving, self._view.segment)
+        return Reason(self.code, best, floor, estimates, saving, self._rule.segment)
 
     @property
     def known(self) -> Known:
         """The numbers behind the reason."""
-        arms = self._view.names
+        arms = self._rule.names
         k = len(arms)
         facts = _numbers(len(self._facts) // 8)(self._facts)
         floor, best = facts[FLOOR], int(facts[BEST])

@@ -4,12 +4,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from thrifty.compiled import interpreted
 from thrifty.intervals import radius
+from thrifty.router.arms import Arms
 from thrifty.router.kernels import BEST, FLOOR, GREEDY
-from thrifty.router.roster import Roster
-from thrifty.router.settings import Settings
-from thrifty.router.tree import Tree
+from thrifty.router.state import State
 
+_radius = interpreted(radius)
 _LEVEL = math.log(2 / 0.05) / 2  # Hoeffding: a two-sided interval that holds with probability 0.95 for rewards in [0, 1]
 
 
@@ -75,46 +76,49 @@ class Explanation:
             outcomes += f", {arm.borrowed:g} borrowed" if arm.borrowed else ""
             lines.append(f"  {arm.arm:<{width}}  {mean:<26} cost {cost:<8} {outcomes}, {arm.pending} pending  {' '.join(marks)}")
         lines.append(f"  saved so far: {self.saved:.6g}")
-        for group, said in (self.measured or {}).items():
-            lines.append(f"  {group}: {said}")
+        for group, measured in (self.measured or {}).items():
+            lines.append(f"  {group}: {measured}")
         return "\n".join(lines)
 
 
-def explain_segment(tree: Tree, roster: Roster, settings: Settings, name: str, groups: dict[str, list[Any]]) -> Explanation:
+def explain_segment(state: State, name: str) -> Explanation:
     """The explanation of a segment; one that was never used is explained by the nearest one above it."""
-    segment = tree.nearest(name)
-    view = segment.main
-    view.look()
-    floor = float(view.facts[FLOOR])
-    known = view.facts[GREEDY] >= 0
-    best = roster.names[view.arms[int(view.facts[BEST])]] if known else None
-    chosen = roster.names[view.arms[int(view.facts[GREEDY])]] if known else None
-    goes_by = dict(zip(view.arms, view.state.eyes.tolist(), strict=True))
-    arms = []
-    for number, (own, recent) in enumerate(zip(segment.sums.truth.tolist(), segment.sums.recent.tolist(), strict=True)):
-        sent, pending, seen, reward_sum, cost_sum = own
-        _, _, weight, won, paid = goes_by.get(number, recent)
-        mean = won / weight if weight else None
-        width = radius(_LEVEL, weight) if weight else 1.0
-        price = roster.prices[number]
-        arms.append(
-            ArmExplanation(
-                arm=roster.names[number], status=roster.status[number], newcomer=number in roster.newcomers,
-                decisions=sent, outcomes=int(seen), pending=pending, remembered=round(recent[2], 1),
-                borrowed=round(weight - recent[2], 1),
-                reward_sum=reward_sum, mean=mean,
-                low=max(mean - width, 0.0) if mean is not None else 0.0,
-                high=min(mean + width, 1.0) if mean is not None else 1.0,
-                cost=price if price is not None else paid / weight if weight else None, spent=cost_sum,
-                feasible=mean is not None and mean >= floor and roster.status[number] == "active",
-            )
-        )  # fmt: skip
+    arms, settings, segments = state.arms, state.settings, state.segments
+    segment = segments.nearest(name)
+    rule = segments.rule(segment)
+    rule.look(segments.sums)
+    floor, known = float(rule.facts[FLOOR]), rule.facts[GREEDY] >= 0
+    best = arms.names[rule.arms[int(rule.facts[BEST])]] if known else None
+    chosen = arms.names[rule.arms[int(rule.facts[GREEDY])]] if known else None
+    effective = rule.effective()
+    own, recent = segments.statistics(segment.number), segments.sums.recent[segment.number].tolist()
+    found = [
+        _explain_arm(arms, arm, own[arm], recent[arm], effective.get(arm, recent[arm][:5]), floor) for arm in range(len(arms.names))
+    ]
     instead = "" if segment.name == name else segment.name or "all segments"
-    pinned = roster.names[roster.pinned] if roster.pinned is not None else None
+    pinned = arms.names[arms.pinned] if arms.pinned is not None else None
     return Explanation(
         segment=name, decided_by=segment.name, policy=settings.policy, alpha=settings.alpha, floor=floor, best_arm=best,
-        chosen=pinned or chosen, why=_why(best, pinned or chosen, floor, pinned, instead),
-        saved=_saved(arms, best), measured=_measured(groups) if settings.holdout else None, arms=tuple(arms),
+        chosen=pinned or chosen, why=_why(best, pinned or chosen, floor, pinned, instead), saved=_saved(found, best),
+        measured=_measured(state.groups) if settings.holdout else None, arms=tuple(found),
+    )  # fmt: skip
+
+
+def _explain_arm(
+    arms: Arms, arm: int, own: tuple[Any, ...], recent: tuple[Any, ...], effective: tuple[Any, ...], floor: float
+) -> ArmExplanation:
+    sent, pending, seen, reward_sum, spent, priced = own
+    _, _, weight, won, paid = effective
+    mean = won / weight if weight else None
+    width = _radius(_LEVEL, weight) if weight else 1.0
+    price = arms.prices[arm]
+    learnt = paid / weight if weight and priced else None
+    return ArmExplanation(
+        arm=arms.names[arm], status=arms.status[arm], newcomer=arm in arms.newcomers, decisions=sent, outcomes=int(seen),
+        pending=pending, remembered=round(recent[2], 1), borrowed=round(weight - recent[2], 1), reward_sum=reward_sum, mean=mean,
+        low=max(mean - width, 0.0) if mean is not None else 0.0, high=min(mean + width, 1.0) if mean is not None else 1.0,
+        cost=price if price is not None else learnt, spent=spent,
+        feasible=mean is not None and mean >= floor and arms.status[arm] == "active",
     )  # fmt: skip
 
 

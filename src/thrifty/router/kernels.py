@@ -1,370 +1,349 @@
-"""What the router runs compiled: start a rule, let it choose, tell it outcomes. Drivers, like the simulator's loop."""
+"""What the router runs compiled: look at the statistics, let a rule choose, count decisions and outcomes.
+
+Only `choose_arm` depends on the policy. Everything a kernel works on is an array that its caller owns: statistics of all segments
+as tables with a row per segment, and what belongs to one rule as packed bytes (see `thrifty.router.packing`).
+"""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.borrowing import borrow, count_kin, distance
-from thrifty.compiled import builder, driver, index, kernel
+from thrifty.borrowing import borrow, count_segment, distance
+from thrifty.compiled import driver, index, kernel, record
 from thrifty.forgetting import RESTART
-from thrifty.policies.contract import RuleTerms, next_horizon, refresh, start
+from thrifty.policies.contract import RuleTerms, next_horizon, refresh
 from thrifty.policies.selection import cheapest_feasible, highest
-from thrifty.router.memory import array_at
-from thrifty.router.sent import EXPLOIT, EXPLORE, HOLDOUT, ONLY, OPEN, SPOKEN_FOR, Entry
-from thrifty.statistics import Outcome, copy_sums, mean_cost, mean_reward
+from thrifty.router.packing import unpacker
+from thrifty.router.records import ARRIVED, EXPLOIT, EXPLORE, ONLY, OPEN
+from thrifty.statistics import ArmStatistics, Outcome, copy_sums
 from thrifty.streams import start_stream, uniform
 
-
-class State(NamedTuple):
-    """Everything one rule needs between two calls, as arrays and numbers."""
-
-    numbers: Any
-    costs: Any
-    by_cost: Any
-    alpha: Any
-    horizon: Any  # one number: how many decisions the rule reckons with
-    truth: Any  # the segment's statistics, of all arms
-    recent: Any  # the same, as far as they are not forgotten; the very same where nothing is
-    recollection: Any  # what forgetting keeps
-    restarts: Any  # one number: how often the segment found that an arm had changed
-    span: Any  # how many outcomes are remembered, about; infinite where nothing is forgotten unless something changes
-    forgets: Any  # one if anything may be forgotten
-    arms: Any  # place in this rule -> arm of the segment
-    places: Any  # arm of the segment -> place in this rule, or -1
-    prices: Any  # of the arms; NaN where unknown, while `costs` are all unknown or none
-    stats: Any  # what this rule goes by: the segment's statistics of these arms, and what it borrows
-    eyes: Any  # room for the same
-    kin: Any  # how the segments below this one differ
-    leaning: Any  # one if segments borrow
-    memory: Any
-    spare: Any
-    pristine: Any  # the memory before the first decision
-    begun: Any  # one number: at which of the restarts this rule began
-    words: Any
-    stream: Any
-    facts: Any
-    parent: Any  # the book of the segment above; 0 for none
-    number: Any  # of the segment in its tree
-
-
-_INTEGER = np.dtype(np.int64)
-
-
-class Level(NamedTuple):
-    """What is needed of a segment, by a rule that is not its own, or in order to count a decision. See `State`."""
-
-    truth: Any
-    recent: Any
-    forgets: Any
-    arms: Any
-    places: Any
-    prices: Any
-    stats: Any
-    kin: Any
-    facts: Any
-    parent: Any
-    number: Any
-
-
-class Tools(NamedTuple):
-    """What drivers of this module need besides the functions of the rule, as compiled functions."""
-
-    unpack: Any  # the address of a book -> State
-    unpack_level: Any  # the address of a book -> Level
-    copy: Any  # one memory of the rule over another
-    take_in: Any  # see `thrifty.forgetting.way`
-    probe: Any
-    propensity: Any  # see `thrifty.policies.contract.Rule`
-
+ArmSums = record(
+    [
+        ("sent", np.int64),  # decisions
+        ("pending", np.int64),  # decisions without an outcome
+        ("seen", np.float64),  # outcomes that count
+        ("reward_sum", np.float64),
+        ("cost_sum", np.float64),
+        ("priced", np.float64),  # outcomes whose cost is known: not those of a deadline where the price is unknown
+    ]
+)
+"""What a segment counts per arm, of its own decisions and of all segments below it. One layout for every policy."""
 
 STREAMS = 4
 """Streams of a decision: its choice, its probability, its group, and whether newcomers are offered."""
 
 ARM, PROPENSITY, GREEDY, BEST, FLOOR, CODE, FACTS = 0, 1, 2, 3, 4, 5, 6
-"""Where a decision's facts lie in the array that `choose_arm` fills; then come a mean, an outcome count and a cost per arm."""
+"""Places in `Frame.facts`; from FACTS on come the mean, the number of outcomes and the cost of every arm."""
+
+DECISIONS, REACH, HORIZON, AFRESH = 0, 1, 2, 3
+"""Places in `Frame.progress`: decisions so far, where the horizon grows next, the horizon, and whether everything is new."""
+
+ALPHA, SPAN, BORROWS, FORGETS = 0, 1, 2, 3
+"""Places in `Frame.scalars`: alpha, outcomes remembered, and whether segments borrow and statistics forget (0 or 1)."""
+
+
+class Frame(NamedTuple):
+    """What a rule works with, whatever the policy: the arms it may choose from and what is known about them."""
+
+    scalars: Any
+    progress: Any
+    numbers: Any  # the policy's parameters
+    costs: Any  # NaN where unknown: all or none
+    by_cost: Any
+    arms: Any  # place in this rule -> arm of the segment
+    words: Any  # the seed of all streams
+    stream: Any
+    facts: Any
+    effective: Any  # the segment's statistics of these arms, plus what it borrows
+    stats: Any  # the same when the rule was last asked
+    changed: Any  # one for every arm of which these differ
+    levels: Any  # room for two records
+
+
+def empty_frame(n_arms: int, n_numbers: int) -> Frame:
+    """A frame of this size, full of zeros."""
+    floats, integers, words = np.zeros, (lambda n: np.zeros(n, np.int64)), np.zeros(4, np.uint64)
+    statistics = np.zeros(n_arms, ArmStatistics)
+    return Frame(
+        floats(4), integers(4), floats(n_numbers), floats(n_arms), integers(n_arms), integers(n_arms), words, words,
+        floats(FACTS + 3 * n_arms), statistics, statistics, integers(n_arms), np.zeros(2, ArmStatistics),
+    )  # fmt: skip
+
+
+unpack_frame: Any = unpacker(empty_frame(1, 1))
 
 
 @driver
-def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):
-    """The memory of a rule before its first decision."""
-    return start(init, RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts))
+def look(packed, sums, recent, spread, parents, segment):
+    """Write into a frame what is known now: effective statistics, means, the best arm, the floor, the cheapest arm above it.
 
-
-@kernel
-def look_around(costs, alpha, stats, facts):
-    """Fill in what is known: mean, outcomes and cost of every arm, the best arm, the floor, and the cheapest arm above it.
-
-    An arm without outcomes counts as worth nothing here: it is for the rule to find out.
+    `recent` are the statistics as far as they are not forgotten: the same table as `sums` where nothing is. An arm without outcomes
+    counts as worth nothing here: it is for the rule to find out.
     """
-    n_arms = stats.size
-    means, seen = facts[FACTS : FACTS + n_arms], facts[FACTS + n_arms : FACTS + 2 * n_arms]
-    prices = facts[FACTS + 2 * n_arms : FACTS + 3 * n_arms]
-    for arm in range(n_arms):
-        known = stats[arm].seen > 0.0
-        means[arm] = mean_reward(stats, arm) if known else -1.0
-        seen[arm] = stats[arm].seen
-        prices[arm] = costs[arm]
-        if np.isnan(prices[arm]):
-            prices[arm] = mean_cost(stats, arm) if known else 0.0
+    frame = unpack_frame(packed)
+    combine(frame, sums, recent, spread, parents, segment)
+    effective, costs, facts, n_arms = frame.effective, frame.costs, frame.facts, frame.arms.size
+    known = facts[FACTS:]
+    means, seen, prices = known[:n_arms], known[n_arms : 2 * n_arms], known[2 * n_arms :]
+    for place in range(n_arms):
+        outcomes = effective[place].seen
+        means[place] = effective[place].reward_sum / outcomes if outcomes > 0.0 else -1.0
+        seen[place] = outcomes
+        prices[place] = costs[place]
+        if np.isnan(prices[place]):
+            prices[place] = effective[place].cost_sum / outcomes if outcomes > 0.0 else 0.0
     best = highest(means)
-    floor = (1.0 - alpha) * max(means[best], 0.0)
+    floor = (1.0 - frame.scalars[ALPHA]) * max(means[best], 0.0)
     facts[BEST], facts[FLOOR] = best, floor
     facts[GREEDY] = cheapest_feasible(means, prices, floor) if means[best] >= 0.0 else -1.0
 
 
-@driver
-def look_up(tools, state):
-    """Write into `state.eyes` what a rule should go by: what the segment has seen, and what it borrows from the levels above it."""
-    eyes, arms = state.eyes, state.arms
-    for place in range(eyes.size):
-        copy_sums(state.recent[arms[place]], eyes[place])
-    below, book, apart = state.recent, state.parent, 0.0
-    while book != 0 and state.leaning != 0:
-        above = tools.unpack_level(book)
-        apart += distance(above.kin)
-        for place in range(eyes.size):
-            borrow(below[arms[place]], above.recent[arms[place]], apart, eyes[place])
-        below, book = above.recent, above.parent
-
-
-@driver
-def catch_up(observe, parts, Parameters, tools, state):
-    """Let the rule go by what there is to see now, with a horizon beyond the decisions so far; returns its terms.
-
-    It is told of every arm that changed, and of all when the horizon grew or it is to begin anew. A rule refreshes what it keeps
-    from the statistics, so that it need not see every outcome: see docs/decisions/001.
-    """
-    look_up(tools, state)
-    stats, changed, everything = state.stats, state.facts, extend_horizon(state)
-    if state.begun[0] != state.restarts[0]:
-        state.begun[0], everything = state.restarts[0], True
-        tools.copy(state.pristine, state.memory)
-    for place in range(stats.size):
-        now, before = state.eyes[place], stats[place]
-        other = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
-        changed[place] = other or everything
-        copy_sums(now, before)
-    terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
-    for place in range(stats.size):
-        if changed[place] != 0.0 and stats[place].seen > 0.0:
-            refresh(observe, terms, stats, state.memory, place)
-    return terms
+@kernel
+def combine(frame, sums, recent, spread, parents, segment):
+    """Effective statistics: the segment's own, and what it borrows from the levels above it."""
+    effective, arms, levels = frame.effective, frame.arms, frame.levels
+    forgets, unpriced = frame.scalars[FORGETS] != 0.0, np.isnan(frame.costs[0])
+    decisions = 0
+    for place in range(effective.size):
+        arm = arms[place]
+        decisions += sums[segment, arm].sent
+        take_level(recent[segment, arm], unpriced and not forgets, effective[place])
+    frame.progress[DECISIONS] = decisions
+    below, above, apart = segment, parents[segment], 0.0
+    while above >= 0 and frame.scalars[BORROWS] != 0.0:
+        apart += distance(spread[above])
+        for place in range(effective.size):
+            take_level(recent[below, arms[place]], unpriced and not forgets, levels[0])
+            take_level(recent[above, arms[place]], unpriced and not forgets, levels[1])
+            borrow(levels[0], levels[1], apart, effective[place])
+        below, above = above, parents[above]
 
 
 @kernel
-def extend_horizon(state):
-    """Nobody knows how many decisions there will be, so a rule reckons with some more than there were, and now with more again.
-
-    What is remembered bounds what can be planned for. Returns whether the horizon is another one.
-    """
-    decisions = 0
-    for place in range(state.arms.size):
-        decisions += state.truth[state.arms[place]].sent
-    if decisions < state.horizon[0] or state.horizon[0] >= state.span:
-        return False
-    state.horizon[0] = int(max(min(next_horizon(decisions, state.arms.size), state.span), state.arms.size))
-    return True
-
-
-@kernel
-def start_coin(words, key, stream):
-    """A number in [0, 1) that depends on the seed and `key` alone."""
-    start_stream(words, key, stream)
-    return uniform(stream)
-
-
-@builder
-def toss(words, key, stream):
-    """`start_coin`, for Python."""
-    return start_coin(words, key, stream)
+def take_level(known, impute, target):
+    """Copy the sums of an arm. Outcomes without a known cost count at the average of the others where `impute` says so."""
+    copy_sums(known, target)
+    if impute and known.priced != known.seen:
+        target.cost_sum = known.cost_sum * (known.seen / known.priced) if known.priced > 0.0 else 0.0
 
 
 @driver
-def look_again(tools, state):
-    """The place of an arm that is to be looked at now, whatever the rule says, because it may have changed; -1 for none."""
-    if state.forgets == 0 or state.arms.size == 1:
-        return -1
-    decisions = 0
-    for arm in range(state.truth.size):
-        decisions += state.truth[arm].sent
-    arm = tools.probe(state.recent, state.recollection, decisions)
-    return state.places[arm] if arm >= 0 else -1
-
-
-@driver
-def choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, draws):
-    """Let the rule choose, from the stream named by `sequence`; write the facts of the decision, with its probability.
+def choose_arm(
+    init, choose, observe, parts, parameters, propensity, unpack, packed, memory, saved, sequence, draws, weighed
+):  # fmt: skip
+    """Let the rule choose after `look`, from the stream named by `sequence`; write the arm's place, its probability and a code.
 
     A rule that drew no random number chose with probability one. For one that did, the probability is an average over more choices
-    from the same statistics and another stream, this one included: of what the rule says, over a quarter of `draws`, or else the
-    share of `draws` that falls on the same arm. Without draws it is what the rule says of this choice, if it does.
+    from the same statistics and another stream, this one included: of what the rule states, over a quarter of `draws`, or else the
+    share of `draws` that falls on the same arm. Without draws it is what the rule states of this choice, if it does.
+
+    `parameters` is the kernel that makes the rule's named tuple of its numbers, `unpack` the one for its memory.
+
+    With `weighed` the place of an arm instead of -1, nothing is chosen: only the probability of that arm is estimated, and the
+    rule's memory stays as it was. `saved` is an array as large as `memory`.
     """
-    state = tools.unpack(book)
-    stats, stream, facts = state.stats, state.stream, state.facts
-    terms = catch_up(observe, parts, Parameters, tools, state)
-    look_around(state.costs, state.alpha, stats, facts)
-    arm = look_again(tools, state)
-    if arm >= 0:
-        facts[ARM], facts[PROPENSITY], facts[CODE] = arm, 1.0, EXPLORE
-        return arm
-    start_stream(state.words, STREAMS * sequence, stream)
-    first, memory = stream[0], state.memory
-    arm, likely, of, unknown = -1, 0.0, 0, False
-    while of <= draws:
-        picked = index(choose(terms, stats, memory, stream))
-        of += 1
-        if of == 1:
-            arm = picked
-        said = tools.propensity(terms, stats, memory, arm)
-        likely += 1.0 * (picked == arm) if np.isnan(said) else said
-        if of == 1:
-            unknown = draws == 0 and stream[0] != first and np.isnan(said)
-            if stream[0] == first:  # not a random rule
-                draws = 0
-            elif not np.isnan(said):
-                draws = (draws + 3) // 4
-            start_stream(state.words, STREAMS * sequence + 1, stream)
-            memory = state.spare
-        if of <= draws:
-            tools.copy(state.memory, state.spare)
-    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else likely / of
+    frame = unpack_frame(packed)
+    rule, stats, stream, facts = unpack(memory), frame.stats, frame.stream, frame.facts
+    terms = catch_up(observe, parts, parameters, frame, rule)
+    arm, likely, count, wanted, unknown = weighed, 0.0, 0, draws + 1, False
+    start_stream(frame.words, STREAMS * sequence + (weighed >= 0), stream)
+    if weighed >= 0:
+        wanted = max(draws, 1)
+        copy_bytes(memory, saved)
+    first = stream[0]
+    while count < wanted:
+        picked = index(choose(terms, stats, rule, stream))
+        count += 1
+        arm = picked if arm < 0 else arm
+        stated = propensity(terms, stats, rule, arm)
+        likely += 1.0 * (picked == arm) if np.isnan(stated) else stated
+        if count == 1:
+            random = stream[0] != first
+            if weighed < 0:
+                unknown = draws == 0 and random and np.isnan(stated)
+                wanted = 1 if not random else wanted if np.isnan(stated) else 1 + (draws + 3) // 4
+                start_stream(frame.words, STREAMS * sequence + 1, stream)
+                copy_bytes(memory, saved)
+            elif not random:
+                wanted = 1
+        if count > 1 or weighed >= 0:
+            copy_bytes(saved, memory)
+    facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else likely / count
     facts[CODE] = ONLY if stats.size == 1 else EXPLOIT if facts[GREEDY] == arm else EXPLORE
     return arm
 
 
-@driver
-def survey(init, choose, observe, parts, Parameters, tools, book):
-    """Write the facts as they are, without asking the rule."""
-    state = tools.unpack(book)
-    look_up(tools, state)
-    look_around(state.costs, state.alpha, state.eyes, state.facts)
+@kernel
+def copy_bytes(source, target):
+    """Write one array over another of the same length. A loop, because numba takes seconds to compile `target[:] = source`."""
+    for i in range(source.size):
+        target[i] = source[i]
 
 
 @driver
-def weigh_arm(init, choose, observe, parts, Parameters, tools, book, sequence, draws, arm):
-    """The probability that the rule, asked now, would choose `arm`; it does not notice that it was asked."""
-    state = tools.unpack(book)
-    stats, stream = state.stats, state.stream
-    terms = catch_up(observe, parts, Parameters, tools, state)
-    start_stream(state.words, STREAMS * sequence + 1, stream)
-    first = stream[0]
-    likely, of = 0.0, 0
-    for _ in range(max(draws, 1)):
-        tools.copy(state.memory, state.spare)
-        of += 1
-        picked = choose(terms, stats, state.spare, stream)
-        said = tools.propensity(terms, stats, state.spare, arm)
-        likely += 1.0 * (picked == arm) if np.isnan(said) else said
-        if stream[0] == first:
-            break
-    return likely / of
+def catch_up(observe, parts, parameters, frame, rule):
+    """Let the rule see the effective statistics, with a horizon beyond the decisions so far; returns its terms.
+
+    A rule derives what it keeps from the statistics, so `refresh` for every arm that changed is enough: see docs/decisions/001.
+    """
+    stats, changed, everything = frame.stats, frame.changed, extend_horizon(frame) or frame.progress[AFRESH] != 0
+    frame.progress[AFRESH] = 0
+    for place in range(stats.size):
+        now, before = frame.effective[place], stats[place]
+        other = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
+        changed[place] = other or everything
+        copy_sums(now, before)
+    horizon = frame.progress[HORIZON]
+    terms = RuleTerms(frame.costs, frame.by_cost, frame.scalars[ALPHA], horizon, parameters(frame.numbers), parts)
+    for place in range(stats.size):
+        if changed[place] != 0 and stats[place].seen > 0.0:
+            refresh(observe, terms, stats, rule, place)
+    return terms
 
 
 @kernel
-def add(known, sent, seen, reward, cost):
-    """Add to the sums of one arm."""
-    known.sent += sent
-    known.pending += sent - seen
-    known.seen += seen
-    known.reward_sum += reward
-    known.cost_sum += cost
+def extend_horizon(frame):
+    """Let the horizon grow with the decisions, in steps that depend on their number alone; True when it is another one.
+
+    Nobody knows how many decisions there will be, so a rule reckons with an eighth more than there were. What is remembered bounds
+    what can be planned for.
+    """
+    progress, n_arms = frame.progress, frame.arms.size
+    if progress[DECISIONS] < progress[REACH]:
+        return False
+    while progress[DECISIONS] >= progress[REACH]:
+        progress[REACH] = next_horizon(progress[REACH], n_arms)
+    before = progress[HORIZON]
+    progress[HORIZON] = int(max(min(1.0 * progress[REACH], frame.scalars[SPAN]), 1.0 * n_arms))
+    return progress[HORIZON] != before
 
 
 @driver
-def fold(init, choose, observe, parts, Parameters, tools, book, arm, sent, seen, reward, cost, chance):
-    """Add to the sums of `arm`, numbered as in the segment, here and in all segments above.
+def observe_outcome(init, choose, observe, parts, parameters, propensity, unpack, packed, memory, place, reward, chance):
+    """Hand an outcome to a rule that weighs outcomes by the probability of their decision."""
+    frame = unpack_frame(packed)
+    horizon = frame.progress[HORIZON]
+    terms = RuleTerms(frame.costs, frame.by_cost, frame.scalars[ALPHA], horizon, parameters(frame.numbers), parts)
+    observe(terms, frame.stats, unpack(memory), Outcome(place, reward, np.nan, chance))
 
-    The rule is told when that was an outcome or the correction of one. A first outcome arrives as seen = 1, its withdrawal as
-    seen = -1 and the old numbers negated, a correction as seen = 0 with the differences.
+
+@driver
+def probe_arm(probe, unpack, sums, recent, recollections, segment):
+    """The arm of a segment that is to be looked at now because it may have changed, whatever the rule would choose; -1 for none."""
+    decisions = 0
+    for arm in range(sums.shape[1]):
+        decisions += sums[segment, arm].sent
+    return probe(recent[segment], unpack(recollections[segment]), decisions)
+
+
+@driver
+def count_decision(
+    records, slot, sums, recent, parents, forgets, replica, sequence, segment, arm, code, version, at, due, propensity, price, counted
+):  # fmt: skip
+    """Write a decision into its record, and count it in its segment and all above unless `counted` is 0."""
+    entry = records[slot]
+    entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, segment, version
+    entry.made, entry.arm, entry.code = arm, arm, code
+    entry.at, entry.due, entry.propensity, entry.price = at, due, propensity, price
+    entry.sent, entry.seen, entry.reward, entry.cost, entry.priced = counted, 0, 0.0, 0.0, 0
+    entry.settled, entry.outcome_at, entry.outcome_value, entry.outcome_cost = OPEN, math.nan, math.nan, math.nan
+    entry.waiting, entry.forgotten, entry.logged, entry.position = 1, 0, 0, 0
+    add_pending(sums, recent, parents, forgets, segment, arm, counted)
+
+
+@driver
+def add_pending(sums, recent, parents, forgets, segment, arm, by):
+    """Count decisions without an outcome, in a segment and all above."""
+    while segment >= 0:
+        known = sums[segment, arm]
+        known.sent += by
+        known.pending += by
+        if forgets != 0:
+            known = recent[segment, arm]
+            known.sent += by
+            known.pending += by
+        segment = parents[segment]
+
+
+@driver
+def count_outcome(
+    take_in, unpack, records, slot, arm, value, cost, at, how, sums, recent, spread, parents, recollections, restarts
+):  # fmt: skip
+    """Let an outcome be the last word about a decision, and count what that changes in its segment and all above.
+
+    `value` is NaN for an outcome that says nothing about the arm, `cost` NaN where it is unknown; `how` is DEFAULTED or ARRIVED.
+    Returns False, and changes nothing, for the default outcome of a decision that has one already.
     """
-    outcome, child_seen, child_won, child_had_seen, child_had_won = seen != 0 or reward != 0.0, 0.0, 0.0, 0.0, 0.0
-    while book != 0:
-        state = tools.unpack(book)
-        book = state.parent
-        truth = state.truth[arm]
-        had_seen, had_won = truth.seen, truth.reward_sum
-        if outcome and state.forgets == 0:
-            count_kin(state.kin[arm], -1.0, child_had_seen, child_had_won)
-            count_kin(state.kin[arm], 1.0, child_seen, child_won)
-        place = state.places[arm]
-        add(truth, sent, seen, reward, cost)
-        if state.forgets != 0:
-            state.recent[arm].sent += sent
-            state.recent[arm].pending += sent - seen
-            if (outcome or cost != 0.0) and tools.take_in(
-                state.recent, state.recollection, arm, 1.0 * seen, reward, cost, True
+    entry = records[slot]
+    if how != ARRIVED and entry.settled != OPEN:
+        return False
+    before, sent, seen, reward, paid, priced = entry.arm, entry.sent, entry.seen, entry.reward, entry.cost, entry.priced
+    entry.arm, entry.waiting, entry.settled = arm, 0, how
+    entry.outcome_at, entry.outcome_value, entry.outcome_cost = at, value, cost
+    counts = 1 - (np.isnan(value) or entry.forgotten != 0)
+    entry.sent = entry.seen = counts
+    entry.reward = value if counts else 0.0
+    entry.priced = counts * (1 - np.isnan(cost))
+    entry.cost = cost if entry.priced else 0.0
+    segment = entry.segment
+    if arm == before:
+        add_outcome(
+            take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, arm,
+            entry.sent - sent, entry.seen - seen, entry.reward - reward, entry.cost - paid, entry.priced - priced,
+        )  # fmt: skip
+        return True
+    add_outcome(
+        take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, before,
+        -sent, -seen, -reward, -paid, -priced,
+    )  # fmt: skip
+    add_outcome(
+        take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, arm,
+        entry.sent, entry.seen, entry.reward, entry.cost, entry.priced,
+    )  # fmt: skip
+    return True
+
+
+@driver
+def add_outcome(
+    take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, arm, sent, seen, reward, cost, priced
+):  # fmt: skip
+    """Add to the sums of an arm in a segment and all above.
+
+    A first outcome has seen = 1, its withdrawal seen = -1 and the old numbers negated, a correction seen = 0 and the differences.
+    """
+    outcome = seen != 0 or reward != 0.0
+    child_seen, child_reward, child_had_seen, child_had_reward = 0.0, 0.0, 0.0, 0.0
+    while segment >= 0:
+        known = sums[segment, arm]
+        had_seen, had_reward = known.seen, known.reward_sum
+        if recollections is None and outcome:
+            count_segment(spread[segment, arm], -1.0, child_had_seen, child_had_reward)
+            count_segment(spread[segment, arm], 1.0, child_seen, child_reward)
+        known.sent += sent
+        known.pending += sent - seen
+        known.seen += seen
+        known.reward_sum += reward
+        known.cost_sum += cost
+        known.priced += priced
+        if recollections is not None:
+            remembered = recent[segment, arm]
+            remembered.sent += sent
+            remembered.pending += sent - seen
+            paid = cost
+            if seen == 1 and priced == 0 and remembered.seen > 0.0:
+                paid = remembered.cost_sum / remembered.seen  # an outcome of unknown cost changes no average
+            if (outcome or cost != 0.0) and take_in(
+                recent[segment], unpack(recollections[segment]), arm, 1.0 * seen, reward, paid, True
             ) == RESTART:  # fmt: skip
-                state.restarts[0] += 1
-        child_seen, child_won, child_had_seen, child_had_won = truth.seen, truth.reward_sum, had_seen, had_won
-        if place < 0:
-            continue
-        stats = state.stats
-        mine = stats[place]
-        add(mine, sent, seen, reward, cost)
-        if (seen != 0 or reward != 0.0 or cost != 0.0) and mine.seen > 0.0:
-            terms = RuleTerms(state.costs, state.by_cost, state.alpha, state.horizon[0], Parameters(*state.numbers), parts)
-            won, paid, said = reward, cost, chance
-            if seen < 1:  # a correction: like `refresh`
-                won, paid, said = mine.reward_sum / max(mine.seen, 1.0), mine.cost_sum / max(mine.seen, 1.0), np.nan
-            observe(terms, stats, state.memory, Outcome(place, won, paid, said))
+                restarts[segment] += 1
+        child_seen, child_reward, child_had_seen, child_had_reward = known.seen, known.reward_sum, had_seen, had_reward
+        segment = parents[segment]
 
 
-@driver
-def count_sent(tools, book, arm):
-    """`fold` of a decision."""
-    while book != 0:
-        level = tools.unpack_level(book)
-        book, place = level.parent, level.places[arm]
-        add(level.truth[arm], 1, 0, 0.0, 0.0)
-        if level.forgets != 0:
-            add(level.recent[arm], 1, 0, 0.0, 0.0)
-        if place >= 0:
-            add(level.stats[place], 1, 0, 0.0, 0.0)
-
-
-@driver
-def decide(
-    init, choose, observe, parts, Parameters, tools, book, sequence, draws, entries, slot, at, due, replica, version
-):  # fmt: skip
-    """`choose_arm`; and if there is a slot, remember and count the decision as `apply` does with its row."""
-    place = choose_arm(init, choose, observe, parts, Parameters, tools, book, sequence, draws)
-    if slot < 0:
-        return place
-    state = tools.unpack_level(book)
-    arm = state.arms[place]
-    entry = array_at(entries, slot + 1, Entry)[slot]
-    entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, state.number, version
-    entry.made, entry.arm, entry.code = arm, arm, int(state.facts[CODE])
-    entry.at, entry.due, entry.propensity, entry.price = at, due, state.facts[PROPENSITY], state.prices[place]
-    entry.sent, entry.seen, entry.reward, entry.cost = 1, 0, 0.0, 0.0
-    entry.settled, entry.said_at, entry.said_value, entry.said_cost = OPEN, math.nan, math.nan, math.nan
-    entry.waiting, entry.forgotten, entry.position = 1, 0, 0
-    count_sent(tools, book, arm)
-    return place
-
-
-@driver
-def tell(
-    init, choose, observe, parts, Parameters, tools, book, arm, sent, seen, reward, cost, chance, books, entries, slot, at, how
-):  # fmt: skip
-    """`fold`; or if there is a slot, count a first outcome of that decision at the price that was expected, as `apply` does.
-
-    Returns what it cost; NaN when there is more to it (an outcome was there already, a price is unknown, a holdout, statistics
-    that were reset), and then nothing has happened. `books` are those of all segments by number; `how` is ARRIVED or SPOKEN_FOR.
-    """
-    if slot >= 0:
-        entry = array_at(entries, slot + 1, Entry)[slot]
-        cost = entry.price
-        if entry.settled >= how or entry.code == HOLDOUT or entry.forgotten != 0 or np.isnan(cost):
-            return np.nan
-        if entry.sent == 0 and how == SPOKEN_FOR:
-            return np.nan
-        book, arm = array_at(books, entry.segment + 1, _INTEGER)[entry.segment], entry.arm
-        sent, seen = 1 - entry.sent, 1 - entry.seen
-        entry.settled, entry.said_at, entry.said_value, entry.said_cost, entry.waiting = how, at, reward, cost, 0
-        before, paid_before = entry.reward, entry.cost
-        entry.sent, entry.seen, entry.reward, entry.cost = 1, 1, reward, cost
-        reward, cost, chance = reward - before, cost - paid_before, entry.propensity
-    fold(init, choose, observe, parts, Parameters, tools, book, arm, sent, seen, reward, cost, chance)
-    return cost
+@kernel
+def toss(words, key, stream):
+    """A number in [0, 1) that depends on the seed and `key` alone."""
+    start_stream(words, key, stream)
+    return uniform(stream)

@@ -1,8 +1,9 @@
-"""Outcomes: what a caller says came back, as a row of the log."""
+"""Outcomes: what a caller reports, as a row of the log."""
 
 from math import isnan
+from typing import Any
 
-from thrifty.router.sent import ARRIVED, Sent, number_or_none
+from thrifty.router.records import ARRIVED, number_or_none
 from thrifty.router.settings import checked_price
 from thrifty.router.state import State
 from thrifty.store.log import OUTCOME, Row
@@ -32,37 +33,49 @@ def checked_outcome(reward: float | None, status: str | None, cost: float | None
     return float(reward)
 
 
-def outcome_row(
-    state: State, sent: Sent, value: float | None, cost: float | None, arm: str | None, occurred_at: float | None
-) -> Row | str:
-    """The row that an outcome adds to the log, its code being the answer; or the answer when it adds none.
+def checked_time(occurred_at: object) -> float | None:
+    """Seconds since 1970, or None; a ValueError for anything else."""
+    if occurred_at is None:
+        return None
+    if isinstance(occurred_at, bool) or not isinstance(occurred_at, (int, float)) or not abs(occurred_at) < 1e13:
+        raise ValueError(f"occurred_at must be seconds since 1970, got {occurred_at!r:.80}")
+    return float(occurred_at)
 
-    What an earlier outcome said the arm cost still holds, unless this one says otherwise.
+
+def outcome_row(
+    state: State, known: Any, value: float | None, cost: float | None, arm: str | None, occurred_at: float | None
+) -> Row | str:
+    """The row that an outcome adds to the log, its code being the answer; or the answer where it adds none.
+
+    `known` is the record of its decision. The cost of an earlier outcome still holds unless this one has another.
     """
-    roster, arrived = state.roster, sent.settled == ARRIVED
-    if occurred_at is not None and arrived and occurred_at < sent.said_at:
+    arms, arrived = state.arms, int(known["settled"]) == ARRIVED
+    if occurred_at is not None and arrived and occurred_at < known["outcome_at"]:
         return "stale"
-    used = sent.arm if arm is None else roster.index(arm)
-    name, again = roster.names[used], arrived and used == sent.arm
+    used = int(known["arm"]) if arm is None else arms.index(arm)
+    name, again = arms.names[used], arrived and used == int(known["arm"])
+    value_before, cost_before = float(known["outcome_value"]), float(known["outcome_cost"])
     if again:
-        if value is None and isnan(sent.said_value):
+        if value is None and isnan(value_before):
             return "duplicate"
-        if cost is None and not isnan(sent.said_value):
-            cost = number_or_none(sent.said_cost)
+        if cost is None and not isnan(value_before):
+            cost = number_or_none(cost_before)
     if cost is None:
-        cost = number_or_none(sent.price) if used == sent.made else roster.prices[used]
+        cost = number_or_none(float(known["price"])) if used == int(known["made"]) else arms.prices[used]
     if cost is None and value is not None:
         raise ValueError(f"cost must come with the outcome of {name!r}, whose price is unknown")
-    if again and number_or_none(sent.said_value) == value and number_or_none(sent.said_cost) == cost:
+    if again and number_or_none(value_before) == value and number_or_none(cost_before) == cost:
         return "duplicate"
-    at = state.clock() if occurred_at is None else occurred_at
-    return Row(
-        OUTCOME, sent.replica, sent.sequence, at, None, None, name, value, cost, "corrected" if arrived else "recorded", None
-    )
+    at = state.clock.time() if occurred_at is None else occurred_at
+    code = "corrected" if arrived else "recorded"
+    return Row(OUTCOME, int(known["replica"]), int(known["sequence"]), at, None, None, name, value, cost, code, None)
 
 
-def default_row(state: State, sent: Sent) -> Row:
-    """What the deadline says of a decision without an outcome."""
-    value = 0.0 if state.settings.default_outcome == "failure" and sent.is_pending else None
-    arm, paid = state.roster.names[sent.arm], number_or_none(sent.price) or 0.0
-    return Row(OUTCOME, sent.replica, sent.sequence, state.clock(), None, None, arm, value, paid, "default", None)
+def default_row(state: State, slot: int) -> Row:
+    """The outcome of a decision whose deadline has passed. An unknown price stays unknown."""
+    records = state.records
+    pending = records.get(slot, "sent") == 1 and records.get(slot, "seen") == 0
+    value = 0.0 if state.settings.default_outcome == "failure" and pending else None
+    arm, cost = state.arms.names[records.get(slot, "arm")], number_or_none(records.get(slot, "price"))
+    replica, sequence = records.key_at(slot)
+    return Row(OUTCOME, replica, sequence, state.clock.time(), None, None, arm, value, cost, "default", None)

@@ -1,69 +1,168 @@
 """Restoring: the state that a log amounts to, from the newest snapshot that is whole and every row after it."""
 
 import json
+from typing import Any, NamedTuple
 
+from thrifty.forgetting import KEEP_ALL
 from thrifty.router.choice import choose
-from thrifty.router.fold import apply, recall
-from thrifty.router.sent import Sent
+from thrifty.router.compiling import compile_mode
+from thrifty.router.engine import counting_for
+from thrifty.router.records import ARRIVED, CODES, DEFAULTED, DecisionRecords, Key, Note, number_or_nan
+from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.snapshot import load
-from thrifty.router.state import State
-from thrifty.store.log import DECISION, OUTCOME, Journal, Row
+from thrifty.router.state import State, forget_outcomes, is_shadow, note_of
+from thrifty.store.log import DECISION, OUTCOME, Journal, Row, StoreError
+
+RECENT = 20_000
+"""Decisions that are brought back into memory at the start, at most, and as far as `memory_bytes` allows."""
+
+
+class LogRowError(Exception):
+    """A row of a router's log cannot be applied. `thrifty repair` shows it and can void it."""
+
+    def __init__(self, router: str, position: int, row: Row, cause: Exception) -> None:
+        super().__init__(
+            f"row {position} of the log of {router!r} cannot be applied: {type(cause).__name__}: {cause}; see `thrifty repair`"
+        )
+        self.router, self.position, self.row, self.cause = router, position, row, cause
+
+
+class ColdDecisionError(LookupError):
+    """A decision is not in memory; the log may have it."""
+
+
+class Recalled(NamedTuple):
+    """A decision as its rows in the log left it."""
+
+    key: Key
+    numbers: Any  # a record
+    note: Note | None
+
+
+def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
+    """The decisions among rows of the log that the statistics count already.
+
+    The rows are decisions, outcomes, creations and resets in order; outcomes of other decisions are passed over. A router that was
+    created anew knows nothing of decisions before that.
+    """
+    records, sums, counting = DecisionRecords(), SegmentSums(len(state.arms.names), KEEP_ALL), counting_for(KEEP_ALL)
+    sums.add(-1)
+    segments: dict[Key, tuple[int, Note | None]] = {}
+    for position, row in rows:
+        key = row.replica, row.sequence
+        slot = records.slot(key)
+        if row.kind == DECISION:
+            note = note_of(row)
+            segment = state.segments.nearest(_counted_name(row)).number
+            segments[key] = segment, note
+            due = state.due_of(row.at, state.deadlines.period_at(position).deadline_s)
+            slot = records.add(key, None)
+            counting.count_decision.call(
+                records.table, slot, *sums.counted(), *key, 0, state.arms.index(row.arm), CODES.index(row.code), state.version,
+                row.at, due, number_or_nan(row.value), number_or_nan(row.cost), int(not (note and is_shadow(note.detail))),
+            )  # fmt: skip
+            records.put(slot, "segment", 0)
+            records.put(slot, "logged", position)
+            records.put(slot, "position", position)
+        elif row.kind == OUTCOME:
+            if slot is not None:
+                how = DEFAULTED if row.code == "default" else ARRIVED
+                value, cost = number_or_nan(row.value), number_or_nan(row.cost)
+                counting.count_outcome.call(
+                    records.table, slot, state.arms.index(row.arm), value, cost, row.at, how, *sums.everything()
+                )  # fmt: skip
+                records.put(slot, "position", position)
+        elif row.code == "create":
+            records, segments = DecisionRecords(), {}
+        elif row.code == "reset":
+            arm = json.loads(str(row.detail))["arm"]
+            forget_outcomes(records.table, list(range(len(state.arms.names))) if arm is None else [state.arms.index(arm)])
+    found = []
+    for key, (segment, note) in segments.items():
+        slot = records.slot(key)
+        assert slot is not None
+        records.put(slot, "segment", segment)
+        found.append(Recalled(key, records.table[slot].copy(), note))
+    return found
+
+
+def _counted_name(row: Row) -> str:
+    counted = json.loads(row.detail).get("counted") if row.detail is not None and '"counted"' in row.detail else None
+    return row.segment or "" if counted is None else counted
+
+
+def remember(state: State, recalled: Recalled) -> int:
+    """Bring a decision back into memory; its row in the records."""
+    slot = state.records.add(recalled.key, recalled.note)
+    state.records.table[slot] = recalled.numbers
+    return slot
 
 
 def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
-    """The fold of a log onto a state that knows nothing; the position of its last row, and of the snapshot it came from."""
-    state, position, snapshot = fresh, 0, 0
+    """The state of a log, given one that knows nothing; the position of its last row, and of the snapshot it came from."""
+    state, position = fresh, 0
     for at, body in journal.snapshots():
         try:
-            state = load(fresh, body)
+            state = load(fresh, body, at)
         except (ValueError, KeyError, TypeError):  # of another format: an older one, or the whole log, will do
+            state = fresh
             continue
-        position = snapshot = at
-        for sent in recall(state, journal.recent(state.settings.remember, upto=at)):
-            state.ledger.add(sent)
+        position = at
+        _load_recent(state, journal, at)
         break
+    snapshot = position
     for at, row in journal.read(position):
         position = at
-        take(state, row, journal, before=at)
+        try:
+            take(state, row, at, journal)
+        except StoreError:
+            raise
+        except Exception as error:
+            raise LogRowError(state.name, at, row, error) from error
+        state.trim(lambda _position: True)
     return state, position, snapshot
 
 
-def take(state: State, row: Row, journal: Journal, *, before: int | None = None) -> None:
-    """Fold a row that is in the log already: one from before a restart, or from another replica."""
-    if row.kind == OUTCOME:
-        try:
-            sent = find(state, state.id_of(row.replica, row.sequence), journal, before=before)
-        except KeyError:
-            if not state.pruned_before:
-                raise
-            return  # an outcome of a pruned decision, from a replica that had not heard of that
-        apply(state, row, sent)
+def _load_recent(state: State, journal: Journal, upto: int) -> None:
+    """Bring back recent decisions; whoever waits among them need not be looked for in the log."""
+    count = min(RECENT if state.engine.counting.compiled else RECENT // 10, state.records_limit())
+    rows = journal.recent(count, upto=upto)
+    found = [recalled for recalled in recall(state, rows) if recalled.numbers["at"] >= state.pruned_before]
+    if not found:
         return
+    first = min(int(recalled.numbers["logged"]) for recalled in found)
+    for period in state.deadlines.periods:
+        period.cold_upto = min(period.cold_upto, first - 1)
+        if period.cold_after >= period.cold_upto:
+            period.cold_due = float("inf")
+    for recalled in found:
+        remember(state, recalled)
+        if recalled.numbers["waiting"]:
+            period = state.deadlines.period_at(int(recalled.numbers["logged"]))
+            state.deadlines.add(recalled.key, float(recalled.numbers["due"]), period)
+
+
+def take(state: State, row: Row, position: int, journal: Journal) -> None:
+    """Apply a row that is in the log already: one from before a restart."""
+    key = row.replica, row.sequence
+    if row.kind == OUTCOME and key not in state.records:
+        found = recall(state, journal.find(*key, before=position))
+        if not found:
+            if not state.pruned_before:
+                raise KeyError(f"there is no decision {state.id_of(key)}")
+            return  # of a pruned decision, from a replica that did not know of that
+        remember(state, found[0])
     if row.kind == DECISION and row.replica == state.replica and not journal.shared:
-        _move_on(state, row)
-    apply(state, row)
+        _ask_again(state, row)
+    state.apply(row, position)
 
 
-def _move_on(state: State, row: Row) -> None:
-    """Ask the rule once more, so that its memory moves on. If it was changed since, the log still says which arm it was."""
-    detail = json.loads(row.detail) if row.detail else {}
-    key = state.roster.key_of(dict(detail["eligible"])) if "eligible" in detail else None
-    choose(state, row.sequence, state.tree.segment(row.segment or ""), key)
+def _ask_again(state: State, row: Row) -> None:
+    """Let the rule choose once more, so that its memory moves on. If it would choose another arm now, the log holds.
 
-
-def find(state: State, decision_id: str, journal: Journal | None, *, before: int | None = None) -> Sent:
-    """A decision from the ledger, or else from the log as far as it goes before a position; a KeyError if there is none."""
-    sent = state.ledger.find(decision_id)
-    if sent is not None:
-        return sent
-    name, _, rest = decision_id.partition(".")
-    replica, _, sequence = rest.partition(".")
-    try:
-        number = int(replica, 16), int(sequence, 16)
-        known = name == state.name and journal is not None and max(number) < 2**62
-    except ValueError:
-        known = False
-    found = recall(state, journal.find(*number, before=before)) if known and journal is not None else []
-    if not found or found[0].at < state.pruned_before:
-        raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
-    return found[0]
+    While the rule is interpreted that would take too long: it then begins anew from the statistics.
+    """
+    if state.engine.compiled or compile_mode() == "never":
+        detail = json.loads(row.detail) if row.detail else {}
+        eligible = state.arms.eligible(dict(detail["eligible"])) if "eligible" in detail else None
+        choose(state, row.sequence, state.counted_in(row), eligible)

@@ -1,36 +1,42 @@
 """The router: decide, learn from late outcomes, explain. Another loop around the same rules.
 
-Every call appends rows to the log and changes the state only in ways that reading those rows again would repeat: the state is the
-fold of the log, bit for bit, randomness included, because a decision draws from the stream named by (seed, replica, sequence).
+Every call appends rows to a log and changes the state only as those rows do (`thrifty.router.state`). So the state after a restart
+equals the state before it, randomness included: a decision draws from the stream named by (seed, replica, sequence).
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from thrifty.router.choice import choose, is_usual
+from thrifty.router.arms import Arms, ArmsAndPrices
+from thrifty.router.choice import choose
 from thrifty.router.decision import Decision
+from thrifty.router.engine import Engine, engine_for
+from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
 from thrifty.router.explanation import Explanation, explain_segment
-from thrifty.router.kernels import CODE, PROPENSITY
-from thrifty.router.logged import Logged
-from thrifty.router.outcome import checked_outcome, outcome_row
-from thrifty.router.restore import find
-from thrifty.router.sent import CODES, Note
+from thrifty.router.outcome import checked_outcome, checked_time, outcome_row
+from thrifty.router.records import CODES, Key, Note, number_or_none
+from thrifty.router.rehearsal import Change, rehearse, try_changes
+from thrifty.router.replicated_log import ReplicatedLog
+from thrifty.router.restore import ColdDecisionError, remember
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
+from thrifty.router.snapshots import Snapshots
 from thrifty.router.state import State
-from thrifty.router.view import Key, View
-from thrifty.store.log import DECISION, Row
+from thrifty.router.state_log import LocalLog, StateLog
+from thrifty.store.log import CHANGE, DECISION, Row
 
 LONGEST_CONTEXT = 10_000
 """Characters of JSON."""
 
-_new = tuple.__new__  # half the time of calling the class
+AT_ONCE = 200
+"""Default outcomes that are written while the lock is held once."""
 
 Eligible = Iterable[str] | Mapping[str, float | None]
 
 
-class Router(Logged):
+class Router:
     """Chooses arms for requests and learns from what comes back, in one process; safe to use from many threads.
 
     Parameters
@@ -40,6 +46,8 @@ class Router(Logged):
     store : where decisions and outcomes are kept: "sqlite:///routes.db", "postgresql://USER@HOST/DATABASE" (which other processes
         may use too; see docs/service.md), an open store, or None for memory only
     name : what the router is called in the store and in the ids of its decisions
+    clock : has time() and monotonic(), like the module of that name
+    background : somebody calls `expire` four times a second, so no other call needs to read old decisions from the log
     settings : see `thrifty.router.Settings`: policy, deadline_s, default_outcome, mode, holdout, seed, ...
 
     >>> router = Router({"alpha-tel": 0.0079, "beta-sms": 0.0062, "gamma": 0.0041}, alpha=0.05, policy="cs-ucb")
@@ -60,50 +68,61 @@ class Router(Logged):
         *,
         store: Any = None,
         name: str = "router",
-        clock: Callable[[], float] = time.time,
+        clock: Any = time,
+        background: bool = False,
         **settings: Any,
     ) -> None:
         unknown = set(settings) - set(Settings.names())
         if unknown:
             raise ValueError(f"a router has no setting {min(unknown)!r}; it has {', '.join(Settings.names())}")
-        told = Settings(alpha=alpha, **settings)
-        wanted = checked_arms(arms)
-        told.check_arms(len(wanted))
-        super().__init__(State(checked_name("name", name), wanted, told, clock=clock))
+        wanted, given = checked_arms(arms), Settings(alpha=alpha, **settings)
+        engine = engine_for(given.policy)
+        rehearse(engine, Arms(wanted), given)
         self._owned_store: Any = None
-        if store is not None:
-            if isinstance(store, str):
-                from thrifty.store import open_store
+        if isinstance(store, str):
+            from thrifty.store import open_store
 
-                store = self._owned_store = open_store(store)
-            self._restore(store.journal(self.name))
-            if self._position == 0 or self._state.deleted:
-                self.wait(self._take_change("create", {"arms": wanted, "settings": told.to_dict()}))
-            self.configure(wanted, told, by="start")
-        self._rehearse()
+            store = self._owned_store = open_store(store)
+        fresh = State(checked_name("name", name), wanted, given, clock=clock, engine=engine)
+        self._open(fresh, store, background)
+        if store is not None:
+            if self.log.position == 0 or self.state.deleted:
+                self.wait(self._add_change("create", {"arms": wanted, "settings": given.to_dict()}, engine))
+            self.configure(wanted, given, by="start")
 
     @classmethod
-    def reopen(cls, name: str, store: Any, *, clock: Callable[[], float] = time.time) -> "Router":
-        """A router as its log in an open store left it."""
+    def reopen(cls, name: str, store: Any, *, clock: Any = time, background: bool = False) -> "Router":
+        """A router as its log in an open store left it; a LogRowError where a row of the log cannot be applied."""
         router = cls.__new__(cls)
-        Logged.__init__(router, State(checked_name("name", name), {"none": 0.0}, Settings(alpha=0.0), clock=clock))
         router._owned_store = None
-        router._restore(store.journal(name))
-        router._rehearse()
+        fresh = State(checked_name("name", name), {"none": 0.0}, Settings(alpha=0.0, policy="cheapest"), clock=clock)
+        router._open(fresh, store, background)
         return router
 
+    def _open(self, fresh: State, store: Any, background: bool) -> None:
+        self.name, self.lock, self._background = fresh.name, threading.RLock(), background
+        journal = None if store is None else store.journal(fresh.name)
+        self._fresh = fresh
+        self.log: StateLog
+        if journal is None:
+            self.log = StateLog()
+        else:
+            fresh.adopt_replica(journal.replica)
+            self.log = ReplicatedLog(self, journal) if journal.shared else LocalLog(journal)
+        self.state = self.log.restore(fresh)
+        self._snapshots = Snapshots(self.log, self.name)
+        if isinstance(self.log, ReplicatedLog):
+            self.log.listen()
+
     def leave(self) -> None:
-        """Hear no more of other replicas."""
-        if self._journal is not None:
-            self._journal.ignore()
+        """Follow the log no more."""
+        self.log.leave()
 
     def close(self) -> None:
         """Keep a snapshot and let go of the store, if this router opened it."""
-        with self._lock:
-            if self._journal is not None and self._position > self._snapshot_at:
-                self._snapshot()
-            if self._owned_store is not None:
-                self._owned_store.close()
+        self._snapshots.take_last(self)
+        if self._owned_store is not None:
+            self._owned_store.close()
 
     def __enter__(self) -> "Router":
         return self
@@ -111,21 +130,86 @@ class Router(Logged):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """Everything that can be set but the arms."""
+        return self.state.settings
+
+    @property
+    def arms(self) -> Arms:
+        """Its arms."""
+        return self.state.arms
+
     @property
     def version(self) -> int:
         """How often its arms or settings were changed."""
-        return self._state.version
+        return self.state.version
 
     @property
     def counts(self) -> dict[str, int]:
-        """Decisions, outcomes that arrived, and decisions that the deadline spoke for."""
-        state = self._state
+        """Decisions, outcomes that arrived, and decisions whose deadline passed without one."""
+        state = self.state
         return {"decisions": state.decided, "outcomes": state.arrived, "expired": state.expired}
 
     @property
     def groups(self) -> dict[str, list[Any]]:
         """Outcomes, reward sum and cost sum of the holdout and of all others."""
-        return self._state.groups
+        return self.state.groups
+
+    @property
+    def pending(self) -> int:
+        """Decisions that wait for an outcome."""
+        return self.state.waiting
+
+    @property
+    def responsive(self) -> bool:
+        """Whether `decide_soon` and `record_soon` take microseconds: the policy is compiled, and nothing is to be restored."""
+        return not self.log.stale and self.state.engine.compiled
+
+    @property
+    def failed(self) -> str | None:
+        """Why this router can no longer follow its log."""
+        return self.log.failed
+
+    def gauges(self) -> dict[str, float]:
+        """How much there is of what has a limit, and what state the router is in."""
+        state = self.state
+        return {
+            "memory_bytes": state.records.n_bytes,
+            "memory_limit_bytes": state.settings.memory_bytes,
+            "segments": len(state.segments),
+            "max_segments": state.segments.limit,
+            "pending": state.waiting,
+            "compiled": float(state.engine.compiled),
+            "stale": float(self.log.stale),
+        }
+
+    def explain(self, segment: str = "") -> Explanation:
+        """What is known about a segment and what would be chosen for it now; print it, or take its `to_dict()`."""
+        with self.lock:
+            self._refresh()
+            return explain_segment(self.state, segment)
+
+    def segments(self) -> list[str]:
+        """Every segment seen so far, "" first."""
+        with self.lock:
+            return self.state.segments.names()
+
+    def statistics(self, segment: str = "") -> dict[str, tuple[int, int, float, float]]:
+        """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
+        with self.lock:
+            sums = zip(self.arms.names, self.state.segments.statistics(self.state.segments.nearest(segment).number), strict=True)
+            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum, _) in sums}
+
+    def id_of(self, request_id: str) -> str:
+        """The id of the decision that was made for a request_id, among those in memory."""
+        with self.lock:
+            key = self.state.records.answered(request_id)
+            if key is None:
+                raise KeyError(f"no decision with request_id {request_id!r:.80} is remembered")
+            return self.state.id_of(key)
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
@@ -139,7 +223,7 @@ class Router(Logged):
         ----------
         segment : the kind of request, as a path: "DE/vodafone" borrows from others below "DE", and from all, where they are alike
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
-        request_id : a retry with the same one gets the same decision, among the last `remember` decisions
+        request_id : a retry with the same one gets the same decision, among those in memory
         context : values by name, at most 10,000 characters of JSON: kept in the log for offline evaluation; no rule uses it
 
         """
@@ -151,7 +235,7 @@ class Router(Logged):
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """A decision for each of several sets of arguments of `decide`, made durable together."""
-        with self._lock:  # taken once for all of them
+        with self.lock:  # taken once for all of them
             decisions = [self.decide_soon(**request) for request in requests]
         for decision in decisions:
             self.wait(decision.position)
@@ -163,69 +247,75 @@ class Router(Logged):
         context: Mapping[str, Any] | None = None,
     ) -> Decision:  # fmt: skip
         """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
-        with self._lock:
-            state, now = self._state, time.monotonic()
-            if self._follower is not None:
-                self._follower.admit(keep=True)
-            if self._stale or now >= state.ledger.next_due:
-                self._ready()
-                state = self._state
+        with self.lock:
+            self._refresh()
+            self.log.admit()
+            state = self.state
             if request_id is not None:
-                known = state.ledger.answered(checked_text("request_id", request_id))
+                known = state.records.answered(checked_text("request_id", request_id))
                 if known is not None:
-                    return self._repeat(known)
-            ledger, settings = state.ledger, state.settings
-            key = None if eligible is None else state.roster.key_of(eligible)
-            plain = key is None and context is None and settings.mode == "live"
-            detail = None if plain else self._detail(key, context)  # before the rule chooses, so that nothing can go wrong after it
-            node = state.tree.known(segment) or state.tree.segment(checked_segment(segment))
-            if len(ledger) >= settings.remember:
-                while (oldest := ledger.trim(settings.remember)) is not None:
-                    self._speak_for(oldest)
-            if plain and self._follower is None and is_usual(state):
-                return self._decide_as_usual(state, node.main, segment, request_id, now)
-            arm, code, propensity, view = choose(state, state.sequence + 1, node, key)
-            name = state.roster.names[arm]
-            price = state.roster.prices[arm] if key is None else view.prices[view.arms.index(arm)]
-            made = (DECISION, state.replica, state.sequence + 1, state.clock(), segment, request_id)
-            sent = self._take_in(Row(*made, name, propensity, price, code, detail))
-            decision = Decision(sent.id, name, code, propensity, segment, state.version, view)
-            decision.position = sent.position
-            if self._follower is not None:
-                self._follower.answered(decision)
+                    return self.repeat(known)
+            choice = None if eligible is None else state.arms.eligible(eligible)
+            text = None if context is None else _checked_context(context)  # before the rule chooses: nothing may go wrong after it
+            node = state.segments.known(segment) or state.segments.obtain(checked_segment(segment))
+            chosen = choose(state, state.sequence + 1, node, choice)
+            rule, key = chosen.rule, (state.replica, state.sequence + 1)
+            name, price = state.arms.names[chosen.arm], rule.prices[rule.arms.index(chosen.arm)]
+            at, shadow = state.clock.time(), state.settings.mode == "shadow"
+            detail = None
+            if choice is not None or text is not None or shadow or node.name != segment:
+                detail = self._detail(choice, text, shadow, None if node.name == segment else node.name)
+            row = Row(
+                DECISION, *key, at, segment, request_id, name, number_or_none(chosen.propensity), price, CODES[chosen.code], detail
+            )  # fmt: skip
+            note = None if request_id is None and detail is None else Note(request_id, segment, detail)
+            unknown = float("nan") if price is None else price
+            slot = state.apply_decision(key, at, node, chosen.arm, chosen.code, chosen.propensity, unknown, not shadow, note)
+            decision = Decision(state.id_of(key), name, CODES[chosen.code], chosen.propensity, segment, state.version, rule)
+            decision.position = self.log.add_decision(state, row, slot)
+            self.log.answered(decision)
+            for arm in chosen.graduates:
+                self._add_change("graduate", {"arm": state.arms.names[arm]}, None)
+            self.moved_on()
             return decision
 
-    def _decide_as_usual(self, state: State, view: View, segment: str, request_id: str | None, now: float) -> Decision:
-        """Nearly every decision: the rule chooses, and one kernel does what `apply` would do with the row."""
-        settings, ledger = state.settings, state.ledger
-        sequence, slot, at, due = state.sequence + 1, ledger.next_slot(), state.clock(), now + settings.deadline_s
-        place = view.decide(
-            view.book, sequence, settings.propensity_draws, ledger.address, slot, at, due, state.replica, state.version
-        )
-        id = state.prefix + hex(sequence)[2:]
-        ledger.entered(id, due, None if request_id is None else Note(request_id, segment, None))
-        state.sequence = sequence
-        state.decided += 1
-        code, propensity = CODES[int(view.peek[CODE])], view.peek[PROPENSITY]
-        decision = Decision(id, view.names[place], code, propensity, segment, state.version, view)
-        if self._journal is not None:
-            row = (
-                DECISION, state.replica, sequence, at, segment, request_id, decision.arm, propensity, view.prices[place], code, None
-            )  # fmt: skip
-            decision.position = self._append(_new(Row, row))
-            ledger.place(slot, decision.position)
-            self._reached(decision.position)
+    def _detail(self, choice: ArmsAndPrices | None, context: Any, shadow: bool, counted: str | None) -> str:
+        found: dict[str, Any] = {}
+        if choice is not None:
+            found["eligible"] = [[self.arms.names[arm], price] for arm, price in zip(*choice, strict=True)]
+        if shadow:
+            found["shadow"] = True
+        if counted is not None:
+            found["counted"] = counted
+        if context is not None:
+            found["context"] = context
+        return json.dumps(found)
+
+    def repeat(self, key: Key) -> Decision:
+        """The same decision once more; its reason and fallbacks are of what is known now."""
+        state, slot = self.state, self.state.records.slot(key)
+        assert slot is not None
+        records, note = state.records, state.records.note(key)
+        detail = json.loads(note.detail) if note is not None and note.detail is not None else {}
+        node = state.segments.by_number[records.get(slot, "segment")]
+        segment = node.name if note is None else note.segment
+        try:
+            eligible = state.arms.eligible(dict(detail["eligible"])) if "eligible" in detail else None
+        except ValueError:  # none of those arms is active any more
+            eligible = None
+        rule = state.segments.rule(node, eligible)
+        rule.look(state.segments.sums)
+        decision = Decision(
+            state.id_of(key), state.arms.names[records.get(slot, "made")], CODES[records.get(slot, "code")],
+            records.get(slot, "propensity"), segment, records.get(slot, "version"), rule,
+        )  # fmt: skip
+        decision.position, decision.repeated = self.log.latest(state, slot)[1], True
+        self.log.answered(decision)
         return decision
 
-    def _detail(self, key: Key | None, context: Mapping[str, Any] | None) -> str | None:
-        said: dict[str, Any] = {}
-        if key is not None:
-            said["eligible"] = [[self.roster.names[arm], price] for arm, price in zip(*key, strict=True)]
-        if self.settings.mode == "shadow":
-            said["shadow"] = True
-        if context is not None:
-            said["context"] = _checked_context(context)
-        return json.dumps(said) if said else None
+    def finish(self, decision: Decision) -> None:
+        """Note, after waiting for a decision, whether it is given out before it is durable because the store is away."""
+        decision.degraded = self.log.is_degraded(decision.position)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -256,10 +346,17 @@ class Router(Logged):
         "recorded", "corrected" (another outcome was known), "duplicate" or "stale"
 
         """
-        said, position = self.record_soon(decision_id, reward, status=status, cost=cost, arm=arm, occurred_at=occurred_at)
+        while True:
+            try:
+                answer, position = self.record_soon(
+                    decision_id, reward, status=status, cost=cost, arm=arm, occurred_at=occurred_at
+                )  # fmt: skip
+                break
+            except ColdDecisionError:
+                self.load(decision_id)
         if position:
             self.wait(position)
-        return said
+        return answer
 
     def record_soon(
         self,
@@ -271,25 +368,50 @@ class Router(Logged):
         arm: str | None = None,
         occurred_at: float | None = None,
     ) -> tuple[str, int]:
-        """Like `record`, with the position of the log to wait for."""
-        value = checked_outcome(reward, status, cost)
-        with self._lock:
-            state = self._state
-            if self._stale or time.monotonic() >= state.ledger.next_due:
-                self._ready()
-                state = self._state
-            if self._follower is not None:
-                return self._follower.record(decision_id, value, cost, arm, occurred_at)
-            if value is not None and cost is None and arm is None and occurred_at is None and not state.settings.holdout:
-                position = self._settle_as_usual(state, decision_id, value, "recorded")
-                if position is not None:
-                    return "recorded", position
-            sent = find(state, decision_id, self._journal)
-            row = outcome_row(state, sent, value, cost, arm, occurred_at)
+        """Like `record`, with the position of the log to wait for; a ColdDecisionError where the decision is not in memory."""
+        value, at = checked_outcome(reward, status, cost), checked_time(occurred_at)
+        with self.lock:
+            self._refresh()
+            state = self.state
+            key = state.key_of(decision_id)
+            slot = state.records.slot(key)
+            if slot is None:
+                if self.log.journal is None:
+                    raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
+                raise ColdDecisionError(decision_id)
+            self.log.admit_outcome()
+            known, position = self.log.latest(state, slot)
+            row = outcome_row(state, known, value, cost, arm, at)
             if isinstance(row, str):
-                return row, sent.position
-            self._take_in(row, sent)
-            return row.code, sent.position
+                return row, position
+            position = self.log.add_outcome(state, row, slot)
+            self.moved_on()
+            return row.code, position
+
+    def load(self, decision_id: str) -> None:
+        """Bring a decision back into memory from the log; a KeyError where it is not there either. May take milliseconds."""
+        key = self.state.key_of(decision_id)
+        while True:
+            records = self.state.records
+            removals, found = records.removals, self.log.find(self.state, key)
+            with self.lock:
+                if key in self.state.records:
+                    return
+                if records is not self.state.records or removals != records.removals:
+                    continue  # it may have been here and gone since it was read
+                if not found or found[0].numbers["at"] < self.state.pruned_before:
+                    raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
+                remember(self.state, found[0])
+                return
+
+    def expire(self) -> None:
+        """Give every decision past its deadline the default outcome, those that are only in the log included."""
+        expire_cold(self)
+        while True:
+            with self.lock:
+                self._restore_if_stale()
+                if not expire_in_memory(self, most=AT_ONCE):
+                    return
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -304,81 +426,115 @@ class Router(Logged):
         by : who asked, for the log
 
         """
-        with self._lock:
-            self._ready()
-            self.roster.check_change(action, arm, price)
-            self.settings.check_arms(len(self.roster.active()) + (action == "add"))
-            position = self._take_change(action, {"arm": arm, "price": price, "by": by})
-        self.wait(position)
-        self._rehearse()
+        self._try_changes(lambda _state: [(action, {"arm": arm, "price": price, "by": by})])
 
     def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
-        """Make the router be as told: add and price the named arms, retire the others, and take over the settings."""
+        """Add and price the named arms, retire the others, and take over the settings; nothing of it where anything cannot work."""
         wanted = checked_arms(arms)
-        settings.check_arms(len(wanted))
-        with self._lock:
-            self._ready()
-            position = 0
-            for action, arm, price in self.roster.differences(wanted):
-                position = self._take_change(action, {"arm": arm, "price": price, "by": by})
-            if settings != self.settings:
-                position = self._take_change("settings", {**settings.to_dict(), "by": by})
-        self.wait(position)
-        self._rehearse()
+
+        def differences(state: State) -> list[Change]:
+            found: list[Change] = []
+            if settings != state.settings:
+                found.append(("settings", {**settings.to_dict(), "by": by}))
+            for action, arm, price in state.arms.differences(wanted):
+                found.append((action, {"arm": arm, "price": price, "by": by}))
+            return found
+
+        self._try_changes(differences)
 
     def delete(self, *, by: str = "") -> None:
         """Write into the log that the router is no more; the log stays."""
-        with self._lock:
-            position = self._take_change("delete", {"by": by})
+        self._try_changes(lambda _state: [("delete", {"by": by})])
+
+    def _try_changes(self, wanted: Callable[[State], list[Change]]) -> None:
+        """Try changes on a copy, without the lock; if all work, log and apply them, unless something else was changed meanwhile."""
+        while True:
+            with self.lock:
+                self._refresh()
+                version, changes = self.state.version, wanted(self.state)
+                arms, settings = self.state.arms.copy(), self.state.settings
+            engine = try_changes(arms, settings, changes)
+            with self.lock:
+                if self.state.version != version:
+                    continue
+                positions = [self._add_change(action, body, engine) for action, body in changes]
+            for position in positions:
+                self.wait(position)
+            return
+
+    def _add_change(self, action: str, body: dict[str, Any], engine: Engine | None) -> int:
+        state, arm = self.state, body.get("arm")
+        row = Row(
+            CHANGE, state.replica, state.sequence, state.clock.time(), None, None, arm, None, None, action, json.dumps(body)
+        )  # fmt: skip
+        position = self.log.add_change(state, row, engine)
+        self.moved_on()
+        return position
+
+    def prune(self, before: float, *, by: str = "") -> int:
+        """Delete decisions made before a time (seconds since 1970) and their outcomes from the log; the number of rows deleted.
+
+        The statistics stay as they are, kept in snapshots. Decisions that may still wait for an outcome stay too. Outcomes of
+        deleted decisions are refused from now on. Changes are never deleted, and this becomes one more.
+        """
+        journal = self.log.journal
+        if journal is None:
+            raise ValueError("a router without a store has no log to prune")
+        self.expire()
+        with self.lock:
+            longest = max(period.deadline_s for period in self.state.deadlines.periods)
+            before = min(before, self.state.clock.time() - longest)
+            position = self._add_change("prune", {"before": before, "by": by}, None)
         self.wait(position)
+        covered = self._snapshots.take_now(self)
+        rows = journal.prune(before=before, upto=covered)
+        with self.lock:
+            position = self._add_change("pruned", {"before": before, "rows": rows, "by": by}, None)
+        self.wait(position)
+        self._snapshots.take_now(self)
+        return rows
 
-    def _rehearse(self) -> None:
-        with self._lock:
-            if not self._state.deleted:
-                self._state.tree.rehearse(newcomers=bool(self.roster.newcomers))
+    # -- the log -----------------------------------------------------------------------------------------------------
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    def wait(self, position: int) -> None:
+        """Return when what was given this `position` is durable; or, of a decision, is going to be because the store is away."""
+        if position:
+            self.log.wait(position)
 
-    def explain(self, segment: str = "") -> Explanation:
-        """What is known about a segment and what would be chosen for it now; print it, or take its `to_dict()`."""
-        with self._lock:
-            self._ready()
-            state = self._state
-            return explain_segment(state.tree, state.roster, state.settings, segment, state.groups)
+    def is_durable(self, position: int) -> bool:
+        """Whether `wait(position)` would return at once; raises like it."""
+        return not position or self.log.is_durable(position)
 
-    def segments(self) -> list[str]:
-        """Every segment seen so far, "" first."""
-        with self._lock:
-            return self._state.tree.names()
+    def is_degraded(self, position: int) -> bool:
+        """Whether a decision need not be waited for any longer, because the store is away."""
+        return self.log.is_degraded(position)
 
-    def statistics(self, segment: str = "") -> dict[str, tuple[int, int, float, float]]:
-        """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
-        with self._lock:
-            truth = self._state.tree.segment(segment).sums.truth
-            sums = zip(self.roster.names, truth.tolist(), strict=False)
-            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum) in sums}
+    def moved_on(self) -> None:
+        """The log has grown: keep memory within its limit, and take a snapshot now and then. Called under the lock."""
+        if self.state.records.n_bytes > self.state.settings.memory_bytes:
+            make_room(self)
+        self._snapshots.take_if_due(self)
 
-    def id_of(self, request_id: str) -> str:
-        """The id of the decision that was asked for with a request_id, among those remembered."""
-        with self._lock:
-            sent = self._state.ledger.answered(request_id)
-            if sent is None:
-                raise KeyError(f"no decision with request_id {request_id!r:.80} is remembered")
-            return sent.id
+    def _refresh(self) -> None:
+        """Bring the state up to date before a call: restored if the log lost rows, and without decisions past their deadline."""
+        self._restore_if_stale()
+        deadlines = self.state.deadlines
+        if self.state.clock.monotonic() >= deadlines.next_due:
+            expire_in_memory(self, most=AT_ONCE)
+            if not self._background:
+                expire_cold(self)
 
-    @property
-    def pending(self) -> int:
-        """Decisions that wait for an outcome."""
-        with self._lock:
-            return self._state.ledger.waiting
+    def _restore_if_stale(self) -> None:
+        if self.log.stale:
+            self.state = self.log.restore(self._fresh.begun_anew())
 
 
 def _checked_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """`context`, or a ValueError when JSON cannot say it or it is too long for the log."""
+    """`context`, or a ValueError where JSON cannot express it or it is too long for the log."""
     try:
-        said = json.dumps(dict(context), allow_nan=False)
+        text = json.dumps(dict(context), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"context must be made of what JSON can say, got {context!r:.80}") from None
-    if len(said) > LONGEST_CONTEXT:
-        raise ValueError(f"context must be at most {LONGEST_CONTEXT} characters of JSON, got {len(said)}")
+        raise ValueError(f"context must be made of what JSON can express, got {context!r:.80}") from None
+    if len(text) > LONGEST_CONTEXT:
+        raise ValueError(f"context must be at most {LONGEST_CONTEXT} characters of JSON, got {len(text)}")
     return dict(context)

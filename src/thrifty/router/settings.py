@@ -1,4 +1,4 @@
-"""What a router is told: its arms with their prices, alpha, and everything else with a default."""
+"""Settings of a router: alpha, and everything else with a default. Checks of arms, prices, names and segments."""
 
 import math
 import re
@@ -11,6 +11,16 @@ from thrifty.problem import checked_alpha, checked_count
 
 NEWCOMER_OUTCOMES = 30
 """An arm added while running is a newcomer at least until so many of its outcomes have come back."""
+
+MOST_KEPT = 1_000_000
+"""The longest window of a router: it keeps so many outcomes of every segment one by one."""
+
+_RANGES = {
+    "seed": (0, 2**63 - 1),
+    "max_segments": (1, 1_000_000),
+    "propensity_draws": (0, 1000),
+    "memory_bytes": (65_536, 2**40),
+}
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -30,10 +40,11 @@ class Settings:
     holdout : the share of decisions, in [0, 1), that take the best arm whatever it costs, so that the saving is measured
     newcomer_share : the share of decisions, in (0, 1], in which an arm added while running is offered to the rule at first
     leaning : whether segments borrow from each other as far as they are alike, or each learns alone
-    remember : decisions kept in memory for outcomes to come; an older one without an outcome gets the default one
-    max_segments : further segments share their parent's statistics
+    max_segments : further segments are counted in the nearest one above; existing ones stay
     propensity_draws : how many more choices n are drawn to estimate the probability of a random one, a quarter of that where the
-        rule says it given its draws; 0 for none. Where the rule does not say it, no probability below 1 / (n + 1) is told
+        rule states it given its draws; 0 for none. Where the rule does not state it, no probability below 1 / (n + 1) is given
+    memory_bytes : of recent decisions kept in memory, about; older ones are read from the log when their outcome comes. Without
+        a store there is no log: an older decision then gets the default outcome before its deadline
 
     >>> Settings(alpha=0.05).mode
     'live'
@@ -49,15 +60,15 @@ class Settings:
     holdout: float = 0.0
     newcomer_share: float = 0.1
     leaning: bool = True
-    remember: int = 50_000
     max_segments: int = 10_000
     propensity_draws: int = 20
+    memory_bytes: int = 67_108_864
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))
-        policy(self.policy)
-        for name, low in (("seed", 0), ("remember", 1), ("max_segments", 1), ("propensity_draws", 0)):
-            object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
+        _check_policy(self.policy)
+        for name, (low, high) in _RANGES.items():
+            object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low, high=high))
         _check_number("deadline_s", self.deadline_s, above=0.0, high=math.inf)
         _check_number("holdout", self.holdout, above=-1e-300, high=0.99)
         _check_number("newcomer_share", self.newcomer_share, above=0.0, high=1.0)
@@ -75,14 +86,25 @@ class Settings:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> "Settings":
-        """The settings among `said`, which may come from another version of this class."""
-        return cls(**{name: said[name] for name in cls.names() if name in said})
+    def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
+        """The settings among `values`, which may come from another version of this class."""
+        return cls(**{name: values[name] for name in cls.names() if name in values})
 
     @classmethod
     def names(cls) -> list[str]:
         """What can be set."""
         return [field.name for field in fields(cls)]
+
+
+def _check_policy(spec: str) -> None:
+    """Raise a ValueError unless a router can use the policy."""
+    if not isinstance(spec, str):
+        raise ValueError(f"policy must be a name such as cs-ids, got {spec!r:.80}")
+    chosen = policy(spec)
+    if chosen.told:
+        raise ValueError(f"policy {chosen.name} is given the truth ({', '.join(chosen.told)}), which no router knows: take another")
+    if chosen.forgetting.kept > MOST_KEPT:
+        raise ValueError(f"a router's window can hold at most {MOST_KEPT} outcomes, got {chosen.forgetting.label}")
 
 
 def checked_name(what: str, name: object) -> str:

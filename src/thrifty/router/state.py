@@ -1,47 +1,267 @@
-"""The state of a router: what the fold of its log has come to."""
+"""Router state, derived from an append-only log.
 
+`apply` is the one interpreter of rows: for live calls, after a restart, and for rows of other replicas. Live calls use its two halves
+for hot rows directly, `apply_decision` and `apply_outcome`. What has no row has not happened.
+"""
+
+import json
 import time
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
-from thrifty.router.ledger import Ledger
-from thrifty.router.roster import Roster
+import numpy as np
+
+from thrifty.router.arms import ACTIONS, Arms
+from thrifty.router.deadlines import Deadlines
+from thrifty.router.engine import Engine, engine_for
+from thrifty.router.records import (
+    ARRIVED,
+    BYTES_OF_RECORD,
+    CODES,
+    DEFAULTED,
+    HOLDOUT,
+    DecisionRecords,
+    Key,
+    Note,
+    number_or_nan,
+)
+from thrifty.router.segments import Segment, Segments
 from thrifty.router.settings import Settings
-from thrifty.router.tree import Tree
+from thrifty.store.log import CHANGE, DECISION, Row
 
 
 class State:
-    """Everything that rows of the log change, and nothing else. `replica` is who decides here."""
+    """Everything that rows of the log change, and nothing else.
+
+    Parameters
+    ----------
+    name : of the router
+    arms : prices by name
+    settings : everything else
+    replica : who decides here
+    clock : has time() and monotonic(), like the module of that name
+
+    """
 
     def __init__(
-        self,
-        name: str,
-        arms: dict[str, float | None],
-        settings: Settings,
-        *,
-        replica: int = 0,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.name, self.replica, self.settings, self.clock = name, replica, settings, clock
-        self.roster = Roster(arms)
-        self.tree = Tree(settings, self.roster, replica)
-        self.ledger = Ledger()
-        self.version = 0  # how often something was changed
+        self, name: str, arms: dict[str, float | None], settings: Settings, *, replica: int = 0, clock: Any = time,
+        engine: Engine | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.replica, self.clock = name, replica, clock
+        self.version = 0  # how often arms or settings were changed
         self.deleted = False
         self.pruned_before = 0.0  # decisions made before this time are no longer known
         self.sequence = 0  # of the last decision made here
+        self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that passed without one
         # outcomes, reward sum and cost sum of both groups, while there is a holdout
         self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
-        self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that spoke
-        self.prefix = f"{name}.{replica:x}."  # of the ids of decisions made here
+        self._begin(arms, settings, engine or engine_for(settings.policy), 0)
 
-    def create(self, arms: dict[str, float | None], settings: Settings) -> None:
-        """Begin anew with other arms; numbers of decisions go on, so that an id never means two of them."""
+    def _begin(self, arms: dict[str, float | None], settings: Settings, engine: Engine, position: int) -> None:
         self.settings, self.deleted = settings, False
-        self.roster = Roster(arms)
-        self.tree = Tree(settings, self.roster, self.replica)
-        self.ledger = Ledger()
+        self.arms = Arms(arms)
+        self.engine = engine
+        self.segments = Segments(settings, self.arms, engine, self.replica)
+        self.records = DecisionRecords()
+        self.deadlines = Deadlines(settings.deadline_s)
+        self.deadlines.periods[0].first = position
+        self.waiting = 0  # decisions that wait for an outcome, in memory or not
+        engine.prepare(self.arms.active_at_prices())
 
-    def id_of(self, replica: int, sequence: int) -> str:
+    def adopt_replica(self, replica: int) -> None:
+        """Be the state of another replica, before anything has happened."""
+        self.replica = replica
+        self._begin(dict(zip(self.arms.names, self.arms.prices, strict=True)), self.settings, self.engine, 0)
+
+    def begun_anew(self) -> "State":
+        """A state of the same router that knows nothing."""
+        arms = dict(zip(self.arms.names, self.arms.prices, strict=True))
+        return State(self.name, arms, self.settings, replica=self.replica, clock=self.clock, engine=self.engine)
+
+    def id_of(self, key: Key) -> str:
         """The id of a decision."""
-        return f"{self.name}.{replica:x}.{sequence:x}"
+        return f"{self.name}.{key[0]:x}.{key[1]:x}"
+
+    def key_of(self, decision_id: str) -> Key:
+        """The key of an id of this router's form; a KeyError where it cannot be one."""
+        name, _, numbers = decision_id.partition(".")
+        replica, _, sequence = numbers.partition(".")
+        try:
+            key = int(replica, 16), int(sequence, 16)
+        except ValueError:
+            key = -1, -1
+        if name != self.name or self.id_of(key) != decision_id or max(key) >= 2**62:
+            raise KeyError(f"no decision {decision_id!r:.80} is known: ids look like {self.name}.0.1f")
+        return key
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def apply(self, row: Row, position: int, engine: Engine | None = None) -> None:
+        """Change the state as a row of the log says; an outcome's decision must be in memory."""
+        key = row.replica, row.sequence
+        if row.kind == DECISION:
+            segment, note = self.counted_in(row), note_of(row)
+            code, counted = CODES.index(row.code), not (note is not None and is_shadow(note.detail))
+            propensity, price = number_or_nan(row.value), number_or_nan(row.cost)
+            slot = self.apply_decision(key, row.at, segment, self.arms.index(row.arm), code, propensity, price, counted, note)
+            self.records.put(slot, "logged", position)
+            self.records.put(slot, "position", position)
+        elif row.kind == CHANGE:
+            self.apply_change(row.code, json.loads(str(row.detail)), position, engine)
+        else:
+            slot = self.records.slot(key)
+            assert slot is not None
+            how = DEFAULTED if row.code == "default" else ARRIVED
+            self.apply_outcome(slot, self.arms.index(row.arm), number_or_nan(row.value), number_or_nan(row.cost), row.at, how)
+            self.records.put(slot, "position", position)
+
+    def apply_decision(
+        self, key: Key, at: float, segment: Segment, arm: int, code: int, propensity: float, price: float, counted: bool,
+        note: Note | None,
+    ) -> int:  # fmt: skip
+        """Remember a decision and count it; the row of `records` it is in."""
+        due, sums, records = self.due_of(at, self.settings.deadline_s), self.segments.sums, self.records
+        if sums.forgetting.forgets:
+            sums.remember(segment.number)
+        slot = records.add(key, note)
+        self.engine.counting.count_decision.call(
+            records.table, slot, *sums.counted(), key[0], key[1], segment.number, arm, code, self.version, at, due, propensity,
+            price, int(counted),
+        )  # fmt: skip
+        self.deadlines.add(key, due)
+        self.decided += 1
+        self.waiting += 1
+        if key[0] == self.replica and key[1] > self.sequence:
+            self.sequence = key[1]
+        return slot
+
+    def due_of(self, at: float, deadline_s: float) -> float:
+        """When a decision made at a time falls due, by the monotonic clock. A clock that jumped cannot make that later than now."""
+        passed = self.clock.time() - at
+        return float(self.clock.monotonic() + deadline_s - min(max(passed, 0.0), deadline_s))
+
+    def apply_outcome(self, slot: int, arm: int, value: float, cost: float, at: float, how: int) -> None:
+        """Count an outcome, or the correction of one, or the default one of the deadline unless there is one already."""
+        records, sums = self.records, self.segments.sums
+        was, segment, waited = records.get(slot, "settled"), records.get(slot, "segment"), records.get(slot, "waiting")
+        grouped = self.settings.holdout or records.get(slot, "code") == HOLDOUT
+        before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
+        if sums.forgetting.forgets:
+            sums.remember(segment)
+        if not self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, at, how, *sums.everything()):
+            return
+        self.waiting -= waited
+        if how == DEFAULTED:
+            self.expired += 1
+        elif was != ARRIVED:
+            self.arrived += 1
+        if before is not None:
+            group = self.groups["holdout" if records.get(slot, "code") == HOLDOUT else "routed"]
+            for n, name in enumerate(("seen", "reward", "cost")):
+                group[n] += records.get(slot, name) - before[n]
+        if self.engine.weighs_outcomes and was != ARRIVED and not isnan(value):
+            self._observe(self.segments.by_number[segment], arm, value, records.get(slot, "propensity"))
+
+    def _observe(self, segment: Segment | None, arm: int, reward: float, propensity: float) -> None:
+        """Hand an outcome to the rules of a segment and of all above it."""
+        while segment is not None:
+            self.segments.rule(segment).observe(arm, reward, propensity)
+            segment = segment.parent
+
+    def apply_change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None = None) -> None:
+        """Make a change, unless it has become impossible since it was asked for: another replica may have been faster."""
+        if action == "create" and self.version and not self.deleted:
+            return
+        if action in ACTIONS and not self.arms.allows(action, body["arm"], body["price"]):
+            return
+        if action == "prune":
+            self.pruned_before = max(self.pruned_before, body["before"])
+            self._forget_pruned()
+        elif action == "graduate":
+            self.arms.change(action, body["arm"], None)
+        elif action != "pruned":
+            self.version += 1
+            self._change(action, body, position, engine)
+
+    def _change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None) -> None:
+        if action == "create":
+            settings = Settings.from_dict(body["settings"])
+            self._begin(body["arms"], settings, engine or engine_for(settings.policy), position)
+        elif action == "delete":
+            self.deleted = True
+        elif action == "settings":
+            self.settings = Settings.from_dict(body)
+            self.engine = engine or engine_for(self.settings.policy)
+            self.engine.prepare(self.arms.active_at_prices())
+            self.deadlines.begin(self.settings.deadline_s, position)
+            self.segments.change(self.settings, self.arms, self.engine)
+        elif action == "reset":
+            arms = list(range(len(self.arms.names))) if body["arm"] is None else [self.arms.index(body["arm"])]
+            self.segments.reset(arms)
+            forget_outcomes(self.records.table, arms)
+        else:
+            self.arms.change(action, body["arm"], body["price"])
+            self.engine.prepare(self.arms.active_at_prices())
+            self.segments.change(self.settings, self.arms, self.engine)
+
+    def _forget_pruned(self) -> None:
+        for key in self.records.keys():
+            slot = self.records.slot(key)
+            if slot is not None and self.records.get(slot, "at") < self.pruned_before:
+                self.records.remove(key)
+
+    def count_pending(self, segment: int, arm: int, by: int) -> None:
+        """Count decisions without an outcome, or take them back."""
+        sums = self.segments.sums
+        if sums.forgetting.forgets:
+            sums.remember(segment)
+        self.engine.counting.add_pending.call(*sums.counted(), segment, arm, by)
+
+    def records_limit(self) -> int:
+        """How many decisions fit into memory, about."""
+        return self.settings.memory_bytes // BYTES_OF_RECORD
+
+    def trim(self, is_durable: Callable[[int], bool]) -> None:
+        """Let the oldest decisions leave memory until the rest fits; one whose rows are not durable yet ends that."""
+        records, limit = self.records, self.settings.memory_bytes
+        while records.n_bytes > limit:
+            key = records.oldest()
+            slot = None if key is None else records.slot(key)
+            if key is None or slot is None:
+                return
+            logged = records.get(slot, "logged")
+            if not logged or not is_durable(records.get(slot, "position")):
+                return
+            if records.get(slot, "waiting"):
+                self.deadlines.evict(key, records.get(slot, "due"), logged)
+            records.remove(key)
+
+    def counted_in(self, row: Row) -> Segment:
+        """The segment in which a decision is counted: the one it names, unless its row says that there were too many then."""
+        name = row.segment or ""
+        if row.detail is not None and '"counted"' in row.detail:
+            name = json.loads(row.detail).get("counted", name)
+            return self.segments.nearest(name)
+        return self.segments.obtain(name)
+
+
+def note_of(row: Row) -> Note | None:
+    """What is remembered of a decision besides its numbers."""
+    if row.request_id is None and row.detail is None:
+        return None
+    return Note(row.request_id, row.segment or "", row.detail)
+
+
+def is_shadow(detail: str | None) -> bool:
+    """Whether a decision was made in shadow mode, where the caller keeps its own choice."""
+    return detail is not None and '"shadow"' in detail and "shadow" in json.loads(detail)
+
+
+def forget_outcomes(table: Any, arms: list[int]) -> None:
+    """A reset keeps what is pending. An outcome it forgot cannot be corrected any more: that would count what it did away with."""
+    pending = (table["sent"] == 1) & (table["seen"] == 0)
+    forgotten = np.isin(table["arm"], arms) & (table["waiting"] == 0) & ~pending
+    for name in ("sent", "seen", "reward", "cost", "priced"):
+        table[name][forgotten] = 0
+    table["forgotten"][forgotten] = 1

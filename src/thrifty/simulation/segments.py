@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.borrowing import Kin, borrow, count_kin, distance
+from thrifty.borrowing import Spread, borrow, count_segment, distance
 from thrifty.compiled import driver, index, kernel
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule
@@ -17,21 +17,21 @@ from thrifty.streams import below, make_streams, uniform
 
 
 @kernel
-def look(sums, kin, parents, segment, eyes):
+def look(sums, spread, parents, segment, eyes):
     """Write what the rule of a segment sees: its own sums, and what it borrows from every level above it."""
     for arm in range(eyes.size):
         copy_sums(sums[segment, arm], eyes[arm])
     apart, level = 0.0, segment
     while parents[level] >= 0:
         above = parents[level]
-        apart += distance(kin[above])
+        apart += distance(spread[above])
         for arm in range(eyes.size):
             borrow(sums[level, arm], sums[above, arm], apart, eyes[arm])
         level = above
 
 
 @kernel
-def count(sums, kin, parents, segment, arm, reward):
+def count(sums, spread, parents, segment, arm, reward):
     """Count one decision and its outcome in the segment and in every level above it."""
     level = segment
     while level >= 0:
@@ -40,8 +40,8 @@ def count(sums, kin, parents, segment, arm, reward):
         mine[arm].sent += 1
         fold(mine, arm, 1.0, reward, np.nan, None)
         if above >= 0:
-            count_kin(kin[above, arm], -1.0, before, won_before)
-            count_kin(kin[above, arm], 1.0, mine[arm].seen, mine[arm].reward_sum)
+            count_segment(spread[above, arm], -1.0, before, won_before)
+            count_segment(spread[above, arm], 1.0, mine[arm].seen, mine[arm].reward_sum)
         level = above
 
 
@@ -58,7 +58,7 @@ def replicate_segments(
     n_segments, n_arms = means.shape
     for run in range(pulls.shape[0]):
         sums = np.zeros((parents.size, n_arms), ArmStatistics)
-        kin = np.zeros((parents.size, n_arms), Kin)
+        spread = np.zeros((parents.size, n_arms), Spread)
         eyes = np.zeros((n_segments, n_arms), ArmStatistics)
         decisions = np.zeros(n_segments, np.int64)
         horizons = np.full(n_segments, next_horizon(0, n_arms))
@@ -72,12 +72,12 @@ def replicate_segments(
                 horizons[segment] = next_horizon(decisions[segment], n_arms)
             terms = RuleTerms(costs, by_cost, alpha, horizons[segment], parameters, parts)
             if leaning:
-                look(sums, kin, parents, segment, seen)
+                look(sums, spread, parents, segment, seen)
             if leaning or grown:
                 refresh_all(observe, terms, seen, memory)
             arm = index(choose(terms, seen, memory, own_streams[run]))
             reward = 1.0 * (uniform(world_streams[run]) < means[segment, arm])
-            count(sums, kin, parents, segment, arm, reward)
+            count(sums, spread, parents, segment, arm, reward)
             seen[arm].sent += 1
             fold(seen, arm, 1.0, reward, np.nan, None)
             observe(terms, seen, memory, Outcome(arm, reward, np.nan, np.nan))

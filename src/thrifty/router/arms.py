@@ -1,15 +1,17 @@
-"""The roster: which arms there are, what they cost, and who may be chosen now."""
+"""The arms of a router: what they cost, and which may be chosen now."""
 
 from collections.abc import Iterable, Mapping
 
 from thrifty.router.settings import checked_price, checked_text
-from thrifty.router.view import Key
+
+ArmsAndPrices = tuple[tuple[int, ...], tuple[float | None, ...]]
+"""What a rule chooses from: numbers of arms, and their prices; None where unknown."""
 
 ACTIONS = ("add", "retire", "pause", "resume", "price", "reset", "pin", "unpin")
 """What can be done to an arm while running."""
 
 
-class Roster:
+class Arms:
     """Arms in the order in which they came; a retired one keeps its number, so that the log stays readable."""
 
     def __init__(self, arms: Mapping[str, float | None]) -> None:
@@ -35,16 +37,16 @@ class Roster:
         """The numbers of all arms there ever were."""
         return list(range(len(self.names)))
 
-    def key(self) -> Key:
+    def active_at_prices(self) -> ArmsAndPrices:
         """All arms that may be chosen, at their prices."""
         arms = tuple(arm for arm, status in enumerate(self.status) if status == "active")
         return arms, tuple(self.prices[arm] for arm in arms)
 
-    def key_of(self, eligible: Iterable[str] | Mapping[str, float | None]) -> Key:
-        """The eligible ones among them, at prices given for this once where there are any."""
-        if isinstance(eligible, str):
-            raise ValueError(f"eligible must be a list of arms, or prices by arm, got {eligible!r:.80}")
-        given = dict(eligible) if isinstance(eligible, Mapping) else dict.fromkeys(eligible)
+    def eligible(self, wanted: Iterable[str] | Mapping[str, float | None]) -> ArmsAndPrices:
+        """The wanted ones among the active arms, at prices given for this once where there are any."""
+        if isinstance(wanted, str):
+            raise ValueError(f"eligible must be a list of arms, or prices by arm, got {wanted!r:.80}")
+        given = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted)
         prices: dict[int, float | None] = {}
         for name, price in given.items():
             arm = self.index(name)
@@ -52,14 +54,14 @@ class Roster:
                 prices[arm] = self.prices[arm] if price is None else checked_price(name, price)
         if not prices:
             raise ValueError(f"eligible must name at least one active arm: there are {', '.join(self.active())[:300]}")
-        arms = tuple(sorted(prices))
-        return arms, tuple(prices[arm] for arm in arms)
+        numbers = tuple(sorted(prices))
+        return numbers, tuple(prices[arm] for arm in numbers)
 
-    @staticmethod
-    def without(left_out: set[int], key: Key) -> Key:
-        """The key of the other arms."""
-        kept = [place for place, arm in enumerate(key[0]) if arm not in left_out]
-        return tuple(key[0][place] for place in kept), tuple(key[1][place] for place in kept)
+    def copy(self) -> "Arms":
+        """The same arms, to be changed apart."""
+        other = Arms(dict(zip(self.names, self.prices, strict=True)))
+        other.status, other.newcomers, other.pinned = list(self.status), set(self.newcomers), self.pinned
+        return other
 
     def check_change(self, action: str, name: str | None, price: float | None) -> None:
         """Raise a ValueError that says why a change cannot be made."""
@@ -112,9 +114,11 @@ class Roster:
             self.pinned = None if self.pinned == arm else self.pinned
         if action == "pin":
             self.pinned = arm
+        if action == "graduate":
+            self.newcomers.discard(arm)
 
     def differences(self, wanted: Mapping[str, float | None]) -> list[tuple[str, str, float | None]]:
-        """The changes that make the roster hold the wanted arms at the wanted prices, additions first."""
+        """The changes that make these the wanted arms at the wanted prices, additions first."""
         found: list[tuple[str, str, float | None]] = []
         for name, price in wanted.items():
             arm = self._index.get(name)

@@ -1,4 +1,4 @@
-"""One way to forget, as the drivers see it: three compiled functions over the statistics and a *recollection*, whatever it keeps.
+"""The contract of forgetting: three compiled functions over the statistics and a *recollection*, whatever it keeps.
 
     begin(n_arms, numbers) -> recollection                                  the only place that allocates
     take_in(stats, recollection, arm, seen, reward, cost, costs) -> code    fold an outcome (seen = 1) or a correction (seen = 0)
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thrifty.compiled import builder, kernel
+from thrifty.compiled import builder, interpreted, kernel
 from thrifty.statistics import fold
 
 NOTHING_ELSE, EVERYTHING, RESTART = -1, -2, -3
@@ -22,14 +22,16 @@ NOTHING_ELSE, EVERYTHING, RESTART = -1, -2, -3
 
 @dataclass(frozen=True)
 class Forgetting:
-    """One way to forget, as the drivers see it.
+    """How statistics forget, as the drivers see it.
 
     Parameters
     ----------
     label : as one types it after the policy: "window=500"
-    numbers : what `begin` is told
+    numbers : the arguments of `begin`
     span : how many outcomes it remembers, about; a rule reckons with no longer horizon than that
     most_arms : the largest number of arms it makes sense for
+    kept : outcomes that are kept one by one
+    recall : (statistics, recollection), both changed in place: begin from statistics that were there before
 
     """
 
@@ -40,6 +42,22 @@ class Forgetting:
     numbers: tuple[float, ...] = ()
     span: float = math.inf
     most_arms: float = math.inf
+    kept: int = 0
+    recall: Callable[[Any, Any], None] = lambda _statistics, _recollection: None
+
+    @property
+    def forgets(self) -> bool:
+        """Whether anything is ever forgotten."""
+        return self.take_in is not take_in_all
+
+    @property
+    def probes(self) -> bool:
+        """Whether arms are looked at now and then whatever the rule says."""
+        return self.probe is not probe_nothing
+
+    def begin_plain(self, n_arms: int) -> Any:
+        """`begin`, without the compiler."""
+        return interpreted(self.begin)(n_arms, self.numbers)
 
     def check(self, n_arms: int) -> None:
         """A ValueError where this cannot work with so many arms."""

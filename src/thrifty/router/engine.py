@@ -1,0 +1,205 @@
+"""The engine of a router: the kernels of one policy, shared by all routers of a process that use it."""
+
+import math
+import threading
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thrifty.compiled import interpreted
+from thrifty.forgetting import KEEP_ALL, Forgetting
+from thrifty.policies import Policy, policy
+from thrifty.policies.contract import RuleTerms
+from thrifty.problem import Terms
+from thrifty.router.arms import ArmsAndPrices
+from thrifty.router.compiling import COMPILER, Kernel, compile_mode
+from thrifty.router.kernels import (
+    add_pending,
+    choose_arm,
+    count_decision,
+    count_outcome,
+    empty_frame,
+    look,
+    observe_outcome,
+    probe_arm,
+)
+from thrifty.router.packing import Bytes, Layout, tuple_maker
+from thrifty.router.records import ARRIVED, DecisionRecord
+from thrifty.router.segment_sums import SegmentSums
+
+_making = threading.Lock()
+
+
+class Counting(NamedTuple):
+    """The kernels that do not depend on the rule, only on how statistics forget."""
+
+    look: Kernel
+    count_decision: Kernel
+    add_pending: Kernel
+    count_outcome: Kernel
+    probe: Kernel | None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether all of them are."""
+        return all(kernel.compiled for kernel in self if kernel is not None)
+
+    @property
+    def cached(self) -> bool:
+        """Whether all of them can be loaded."""
+        return all(kernel.cached for kernel in self if kernel is not None)
+
+
+_countings: dict[str, Counting] = {}
+
+
+def counting_for(forgetting: Forgetting) -> Counting:
+    """The kernels for one way to forget; made once."""
+    kind = forgetting.label.partition("=")[0] if forgetting.forgets else ""
+    if kind not in _countings:
+        sums = SegmentSums(1, forgetting)
+        unpack = sums.recollection_layout.unpacker() if sums.recollection_layout else Layout(()).unpacker()
+        _countings[kind] = Counting(
+            Kernel(look, {}, name="look"),
+            Kernel(count_decision, {}, name="count_decision"),
+            Kernel(add_pending, {}, name="add_pending"),
+            Kernel(count_outcome, {"take_in": forgetting.take_in, "unpack": unpack}, name=f"count_outcome_{kind or 'all'}"),
+            Kernel(probe_arm, {"probe": forgetting.probe, "unpack": unpack}, name="probe") if forgetting.probes else None,
+        )
+        if not kind:
+            first = _countings[kind]
+        else:
+            first = counting_for(KEEP_ALL)
+            _countings[kind] = _countings[kind]._replace(
+                look=first.look, count_decision=first.count_decision, add_pending=first.add_pending
+            )
+    return _countings[kind]
+
+
+class RuleCode:
+    """The kernels of one policy with known or with unknown costs, for any number of arms."""
+
+    def __init__(self, chosen: Policy, spec: str, known_costs: bool) -> None:
+        self.policy, self.known_costs, self._spec = chosen, known_costs, spec
+        self.counting = counting_for(chosen.forgetting)
+        example = Terms(n_arms=2, costs=[0.0, 1.0] if known_costs else None, alpha=0.1, horizon=None)
+        rule, parts, numbers = chosen.rule_under(example), chosen.parts(), chosen.numbers(example)
+        self._parameters = namedtuple("Parameters", numbers)  # type: ignore[misc]
+        self._init = interpreted(rule.init)
+        memory = self.new_memory(example, numbers, 2)
+        constants = {
+            "init": rule.init, "choose": rule.choose, "observe": rule.observe,
+            "parts": namedtuple("Parts", parts)(**parts),
+            "parameters": tuple_maker(self._parameters), "propensity": rule.propensity, "unpack": Layout(memory).unpacker(),
+        }  # fmt: skip
+        how = {"name": chosen.name, "outside_sources": chosen.sources}
+        self.choose = Kernel(choose_arm, constants, **how)
+        self.observe = Kernel(observe_outcome, constants, **how) if rule.weighs_outcomes else None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether every kernel that a decision or an outcome needs is compiled."""
+        return self.choose.compiled and (self.observe is None or self.observe.compiled) and self.counting.compiled
+
+    def new_memory(self, terms: Terms, numbers: dict[str, float], horizon: int) -> Any:
+        """The rule's memory before its first decision."""
+        costs = np.full(terms.n_arms, math.nan) if terms.costs is None else np.asarray(terms.costs, dtype=np.float64)
+        by_cost = np.argsort(costs, kind="stable")
+        return self._init(RuleTerms(costs, by_cost, terms.alpha, horizon, self._parameters(**numbers), ()))
+
+    def prepare(self) -> None:
+        """Load what is in the cache; compile the rest in the background, or now, as THRIFTY_COMPILE says."""
+        mode = compile_mode()
+        if self.compiled or mode == "never":
+            return
+        cached = self.choose.cached and (self.observe is None or self.observe.cached) and self.counting.cached
+        if mode == "wait" or cached:
+            self.load()
+        else:
+            COMPILER.start(self._spec, self.known_costs, self.load)
+
+    def load(self) -> None:
+        """Load or compile all kernels here."""
+        with _making:
+            if not self.compiled:
+                _Rehearsal(self).load()
+
+
+class Engine:
+    """A policy at work in a router: its way to forget, and its code for known and for unknown costs."""
+
+    def __init__(self, spec: str) -> None:
+        self.spec, self.policy = spec, policy(spec)
+        self.forgetting = self.policy.forgetting
+        self.counting = counting_for(self.forgetting)
+        self.weighs_outcomes = self.policy.rule.weighs_outcomes
+        self._codes: dict[bool, RuleCode] = {}
+
+    def code(self, known_costs: bool) -> RuleCode:
+        """The rule's code; a ValueError where the policy needs to know the costs."""
+        found = self._codes.get(known_costs)
+        if found is None:
+            found = self._codes[known_costs] = RuleCode(self.policy, self.spec, known_costs)
+        return found
+
+    def prepare(self, arms_and_prices: ArmsAndPrices) -> None:
+        """Load or compile the code for these arms; see `RuleCode.prepare`. A ValueError where the policy cannot work with them."""
+        self.forgetting.check(len(arms_and_prices[0]))
+        self.code(not any(price is None for price in arms_and_prices[1])).prepare()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether nothing that is in use is interpreted."""
+        return all(code.compiled for code in self._codes.values())
+
+
+_engines: dict[tuple[str, tuple[str, ...]], Engine] = {}
+
+
+def engine_for(spec: str) -> Engine:
+    """The engine of a policy by its specification; made once, and anew when a file that it was read from has changed."""
+    sources = policy(spec).sources
+    with _making:
+        if (spec, sources) not in _engines:
+            _engines[spec, sources] = Engine(spec)
+        return _engines[spec, sources]
+
+
+class _Rehearsal:
+    """Small arguments of the right types for every kernel, so that each is loaded or compiled by a call."""
+
+    def __init__(self, code: RuleCode) -> None:
+        self._code = code
+        terms = Terms(n_arms=2, costs=[0.0, 1.0] if code.known_costs else None, alpha=0.1, horizon=None)
+        numbers = code.policy.numbers(terms)
+        self._sums = SegmentSums(2, code.policy.forgetting)
+        self._sums.add(-1)
+        if self._sums.recollections is not None:
+            self._sums.remember(0)
+        frame = empty_frame(2, len(numbers))
+        frame.numbers[:], frame.arms[:], frame.by_cost[:] = tuple(numbers.values()), (0, 1), (0, 1)
+        frame.scalars[:], frame.progress[:] = (0.1, math.inf, 1.0, 0.0), (0, 2, 2, 1)
+        frame.costs[:] = (0.0, 1.0) if code.known_costs else math.nan
+        self._frame: Bytes = Layout(frame).pack(frame)
+        memory = code.new_memory(terms, numbers, 2)
+        self._memory: Bytes = Layout(memory).pack(memory)
+        self._records = np.zeros(1, DecisionRecord)
+
+    def load(self) -> None:
+        """Load every kernel of the code."""
+        code, counting = self._code, self._code.counting
+        counting.look.load(lambda call: call(self._frame, *self._sums.tables(), 0))
+        code.choose.load(lambda call: call(self._frame, self._memory, self._memory.copy(), 1, 1, -1))
+        if code.observe is not None:
+            code.observe.load(lambda call: call(self._frame, self._memory, 0, 1.0, 1.0))
+        counting.count_decision.load(self._count_decision)
+        counting.add_pending.load(lambda call: call(*self._sums.counted(), 0, 0, 0))
+        counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, 0.0, ARRIVED, *self._sums.everything()))
+        if counting.probe is not None:
+            sums = self._sums
+            counting.probe.load(lambda call: call(sums.sums, sums.recent, sums.recollections, 0))
+
+    def _count_decision(self, call: Callable[..., Any]) -> None:
+        call(self._records, 0, *self._sums.counted(), 0, 1, 0, 0, 0, 1, 0.0, 0.0, 1.0, 0.5, 1)

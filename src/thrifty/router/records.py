@@ -1,0 +1,202 @@
+"""Decision records: recent decisions in memory, until a limit in bytes; older ones are found in the log.
+
+Fifty thousand objects would be fifty thousand things for the garbage collector to visit again and again: pauses of a tenth of a
+second. So the numbers of a decision are a row of one record array, which compiled code writes and reads too.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from math import isnan, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.compiled import record
+
+CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
+"""Why an arm was chosen; a record keeps the number."""
+
+EXPLOIT, EXPLORE, ONLY, HOLDOUT = 0, 1, 2, 4
+OPEN, DEFAULTED, ARRIVED = 0, 1, 2
+"""How a decision stands: without an outcome, with the default one of its deadline, with one that came."""
+
+DecisionRecord = record(
+    [
+        ("replica", np.int64),
+        ("sequence", np.int64),
+        ("segment", np.int64),  # where it is counted
+        ("made", np.int64),  # the arm it decided for
+        ("arm", np.int64),  # the arm that was used, as far as is known
+        ("code", np.int64),
+        ("version", np.int64),  # of the router when it was made
+        ("at", np.float64),
+        ("due", np.float64),  # by the monotonic clock
+        ("propensity", np.float64),
+        ("price", np.float64),  # NaN where unknown
+        ("sent", np.int64),  # what it counts for in the sums of its arm: this and the next four
+        ("seen", np.int64),
+        ("reward", np.float64),
+        ("cost", np.float64),
+        ("priced", np.int64),
+        ("settled", np.int64),
+        ("outcome_at", np.float64),  # the last outcome: when, its reward (NaN for void), and its cost (NaN where unknown)
+        ("outcome_value", np.float64),
+        ("outcome_cost", np.float64),
+        ("waiting", np.int64),  # for an outcome, or the deadline
+        ("forgotten", np.int64),  # one if a reset of its arm forgot what it counted for
+        ("logged", np.int64),  # position of its own row in the log; 0 while that is not known
+        ("position", np.int64),  # of its last row: what to wait for before it is durable
+    ]
+)
+"""A decision as the router remembers it: what it counts for now, and what an outcome would change."""
+
+FIELDS: tuple[str, ...] = DecisionRecord.names or ()
+_WIDTH = len(FIELDS)
+_PLACE = {name: place for place, name in enumerate(FIELDS)}
+_FLOATS = frozenset(name for name in FIELDS if DecisionRecord[name] == np.float64)
+
+Key = tuple[int, int]
+"""The replica that made a decision, and its number there."""
+
+BYTES_OF_RECORD = DecisionRecord.itemsize + 400
+"""A record, its key and its places in the tables, about."""
+
+BYTES_OF_NOTE = 400
+
+
+class Note(NamedTuple):
+    """What is kept of a decision besides its numbers, where there is anything."""
+
+    request_id: str | None
+    segment: str  # that was asked for; it may be counted in one above
+    detail: str | None
+
+    @property
+    def n_bytes(self) -> int:
+        """About."""
+        return BYTES_OF_NOTE + sum(len(text) for text in self if text is not None)
+
+
+class DecisionRecords:
+    """Records by key and by request_id, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Key, int] = {}
+        self._order: deque[Key] = deque()
+        self._free: list[int] = []
+        self._notes: dict[Key, Note] = {}
+        self._requests: dict[str, Key] = {}
+        self._note_bytes = 0
+        self.removals = 0  # how many records have left
+        self._make_room(256)
+
+    def _make_room(self, room: int) -> None:
+        grown: NDArray[Any] = np.zeros(room, DecisionRecord)
+        used = 0
+        if hasattr(self, "table"):
+            used = self.table.size
+            grown[:used] = self.table
+        self.table = grown
+        self._integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster
+        self._floats: memoryview = grown.view(np.float64).data
+        self._free.extend(range(room - 1, used - 1, -1))
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._slots
+
+    def keys(self) -> Iterator[Key]:
+        """Keys of all records, oldest first."""
+        return iter(list(self._slots))
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory the records take, about."""
+        return len(self._slots) * BYTES_OF_RECORD + self._note_bytes
+
+    def slot(self, key: Key) -> int | None:
+        """The row of a decision in `table`, or None where it is not in memory."""
+        return self._slots.get(key)
+
+    def get(self, slot: int, field: str) -> Any:
+        """One number of a record."""
+        place = slot * _WIDTH + _PLACE[field]
+        return self._floats[place] if field in _FLOATS else self._integers[place]
+
+    def put(self, slot: int, field: str, value: Any) -> None:
+        """Change one number of a record."""
+        place = slot * _WIDTH + _PLACE[field]
+        if field in _FLOATS:
+            self._floats[place] = value
+        else:
+            self._integers[place] = value
+
+    def key_at(self, slot: int) -> Key:
+        """The key of a record."""
+        return self._integers[slot * _WIDTH], self._integers[slot * _WIDTH + 1]
+
+    def add(self, key: Key, note: Note | None) -> int:
+        """A free row for a new decision; the caller fills it."""
+        if not self._free:
+            self._make_room(2 * self.table.size)
+        slot = self._slots[key] = self._free.pop()
+        self._order.append(key)
+        if note is not None:
+            self._notes[key] = note
+            self._note_bytes += note.n_bytes
+            if note.request_id is not None:
+                self._requests[note.request_id] = key
+        return slot
+
+    def note(self, key: Key) -> Note | None:
+        """What is kept besides the numbers."""
+        return self._notes.get(key)
+
+    def answered(self, request_id: str) -> Key | None:
+        """The decision that was made for a request_id, if it is in memory."""
+        return self._requests.get(request_id)
+
+    def remove(self, key: Key) -> None:
+        """Forget a decision."""
+        slot = self._slots.pop(key, None)
+        if slot is None:
+            return
+        self.removals += 1
+        self._free.append(slot)
+        note = self._notes.pop(key, None)
+        if note is not None:
+            self._note_bytes -= note.n_bytes
+            if note.request_id is not None and self._requests.get(note.request_id) == key:
+                del self._requests[note.request_id]
+
+    def oldest(self) -> Key | None:
+        """The record that has been here longest."""
+        order, slots = self._order, self._slots
+        while order:
+            if order[0] in slots:
+                return order[0]
+            order.popleft()
+        return None
+
+    def renew(self, key: Key) -> None:
+        """Let the oldest record be the newest."""
+        self._order.popleft()
+        self._order.append(key)
+
+    def waiting(self) -> int:
+        """How many records wait for an outcome."""
+        slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
+        return int(self.table["waiting"][slots].sum())
+
+
+def number_or_nan(value: float | None) -> float:
+    """NaN for None."""
+    return nan if value is None else value
+
+
+def number_or_none(value: float) -> float | None:
+    """None for NaN."""
+    return None if isnan(value) else value

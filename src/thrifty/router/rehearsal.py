@@ -1,0 +1,57 @@
+"""Rehearsal: try a change of arms or settings on a copy before it is logged, down to one decision and one outcome."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from thrifty.router.arms import ACTIONS, Arms
+from thrifty.router.engine import Engine, engine_for
+from thrifty.router.records import ARRIVED, DecisionRecord
+from thrifty.router.rule_instance import RuleInstance
+from thrifty.router.segment_sums import SegmentSums
+from thrifty.router.settings import Settings
+
+Change = tuple[str, dict[str, Any]]
+"""An action and its body, as they stand in a row of the log."""
+
+
+def try_changes(arms: Arms, settings: Settings, changes: list[Change]) -> Engine | None:
+    """Make changes to a copy of the arms and settings; a ValueError where one cannot work. The engine to use afterwards, if any."""
+    for action, body in changes:
+        if action == "settings":
+            settings = Settings.from_dict(body)
+        elif action in ACTIONS or action not in ("delete", "create", "graduate"):
+            arms.check_change(action, body["arm"], body["price"])
+            if action != "reset":
+                arms.change(action, body["arm"], body["price"])
+    if not any(action != "delete" for action, _ in changes):
+        return None
+    engine = engine_for(settings.policy)
+    rehearse(engine, arms, settings)
+    return engine
+
+
+def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
+    """Decide once and take one outcome, on statistics of its own; whatever is wrong with a policy becomes a ValueError."""
+    choice = arms.active_at_prices()
+    try:
+        engine.prepare(choice)
+        sums = SegmentSums(len(arms.names), engine.forgetting)
+        sums.add(-1)
+        rule = RuleInstance(engine, settings, choice, names=arms.names, words=np.zeros(4, np.uint64))
+        place = rule.choose(sums, 1, 0)
+        if not 0 <= place < len(choice[0]):
+            raise ValueError(f"it chose arm {place} of {len(choice[0])}")
+        records, arm = np.zeros(1, DecisionRecord), choice[0][place]
+        if sums.forgetting.forgets:
+            sums.remember(0)
+        engine.counting.count_decision.call(records, 0, *sums.counted(), 0, 1, 0, arm, 0, 1, 0.0, 0.0, 1.0, math.nan, 1)
+        engine.counting.count_outcome.call(records, 0, arm, 1.0, 0.5, 0.0, ARRIVED, *sums.everything())
+        rule.observe(arm, 1.0, 1.0)
+        rule.choose(sums, 2, 0)
+    except ValueError:
+        raise
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [""])[0]
+        raise ValueError(f"policy {settings.policy!r:.80} does not work here: {type(error).__name__}: {line:.200}") from error

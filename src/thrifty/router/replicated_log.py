@@ -1,0 +1,257 @@
+"""The replicated log: a router's side of a log that other replicas write to as well.
+
+The log's order decides. A decision counts as pending at once, because that much is the same in any order; outcomes and changes are
+applied only when they come back from the log, in the order in which every replica applies them. So sums are the same everywhere, bit
+for bit, and nothing has to be undone but a decision whose request_id another replica had answered before.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from thrifty.router.decision import Decision
+from thrifty.router.engine import Engine
+from thrifty.router.records import ARRIVED, DEFAULTED, Key, number_or_nan
+from thrifty.router.restore import Recalled, recall, remember, restore
+from thrifty.router.state import State
+from thrifty.router.state_log import StateLog
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
+
+if TYPE_CHECKING:
+    from thrifty.router.router import Router
+
+log = logging.getLogger("thrifty.router")
+
+GRACE_S = 2.0
+"""How long the replica that made a decision may be late with its default outcome before another writes it."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """A decision of this replica that is not in the log yet."""
+
+    key: Key
+    segment: int
+    arm: int
+    counted: int  # one if it counts as pending in the state
+    answers: list[Decision] = field(default_factory=list)
+    present: bool = True  # False once the router was created anew
+
+
+class ReplicatedLog(StateLog):
+    """Writes to the log, and listens to it for one router; see `thrifty.store.log.Listener`."""
+
+    def __init__(self, router: "Router", journal: Journal) -> None:
+        self._router, self.journal = router, journal
+        self._flights: dict[int, Flight] = {}
+        self._outcomes: dict[Key, tuple[int, Row]] = {}  # taken here and not in the log yet
+
+    # -- StateLog ----------------------------------------------------------------------------------------------------
+
+    def restore(self, fresh: State) -> State:
+        """See `StateLog`."""
+        assert self.journal is not None
+        state, self.position, self.snapshot_position = restore(fresh, self.journal)
+        return state
+
+    def listen(self) -> None:
+        """Follow the log from where it was restored."""
+        assert self.journal is not None
+        self.journal.listen(self)
+
+    def admit(self) -> None:
+        """See `StateLog`. For a while the store still takes decisions that it can keep."""
+        if self.failed is not None:
+            raise StoreError(f"this router cannot follow its log: {self.failed}")
+        assert self.journal is not None
+        self.journal.admit(keep=True)
+
+    def admit_outcome(self) -> None:
+        """See `StateLog`. Outcomes are not kept for a store that is away."""
+        self.admit()
+        assert self.journal is not None
+        self.journal.admit(keep=False)
+
+    def add_decision(self, state: State, row: Row, slot: int) -> int:
+        """See `StateLog`."""
+        assert self.journal is not None
+        ticket = self.journal.append(row, keep=True)
+        records = state.records
+        records.put(slot, "position", ticket)
+        counted = records.get(slot, "sent")
+        self._flights[ticket] = Flight(records.key_at(slot), records.get(slot, "segment"), records.get(slot, "arm"), counted)
+        return ticket
+
+    def add_outcome(self, state: State, row: Row, slot: int) -> int:
+        """See `StateLog`; applied when it comes back. A decision whose default outcome is on its way waits no more."""
+        assert self.journal is not None
+        default = row.code == "default"
+        ticket = self.journal.append(row, keep=default)
+        if default:
+            if state.records.get(slot, "waiting"):
+                state.records.put(slot, "waiting", 0)
+                state.waiting -= 1
+        else:
+            self._outcomes[row.replica, row.sequence] = ticket, row
+        return ticket
+
+    def add_change(self, state: State, row: Row, engine: Engine | None) -> int:  # noqa: ARG002
+        """See `StateLog`; applied when it comes back."""
+        assert self.journal is not None
+        return self.journal.append(row, keep=False)
+
+    def latest(self, state: State, slot: int) -> tuple[Any, int]:
+        """See `StateLog`."""
+        records, key = state.records, state.records.key_at(slot)
+        ticket, row = self._outcomes.get(key, (0, None))
+        if row is not None and self._is_lost(ticket):
+            del self._outcomes[key]
+            row = None
+        if row is None:
+            return records.table[slot], records.get(slot, "position")
+        ahead = records.table[slot].copy()
+        ahead["arm"], ahead["settled"] = state.arms.index(row.arm), DEFAULTED if row.code == "default" else ARRIVED
+        ahead["outcome_at"], ahead["outcome_value"] = row.at, number_or_nan(row.value)
+        ahead["outcome_cost"] = number_or_nan(row.cost)
+        return ahead, ticket
+
+    def _is_lost(self, ticket: int) -> bool:
+        assert self.journal is not None
+        try:
+            self.journal.is_durable(ticket)
+        except StoreError:
+            return True
+        return False
+
+    def may_expire(self, state: State, key: Key, now: float) -> bool:
+        """See `StateLog`: one of this replica's own, or of a replica that is gone."""
+        slot = state.records.slot(key)
+        if slot is None:
+            return False
+        late = now - state.records.get(slot, "due")
+        return (key[0] == state.replica or late >= GRACE_S + state.replica % 4) and self._takes_rows()
+
+    def _takes_rows(self) -> bool:
+        try:
+            self.admit()
+        except StoreError:
+            return False
+        return True
+
+    def answered(self, decision: Decision) -> None:
+        """See `StateLog`."""
+        flight = self._flights.get(decision.position)
+        if flight is not None:
+            flight.answers.append(decision)
+
+    def before_capture(self, state: State) -> None:
+        """See `StateLog`."""
+        self._count_flights(state, -1)
+
+    def after_capture(self, state: State) -> None:
+        """See `StateLog`."""
+        self._count_flights(state, 1)
+
+    def _count_flights(self, state: State, by: int) -> None:
+        for flight in self._flights.values():
+            if flight.present:
+                self._count(state, flight, by)
+
+    def _count(self, state: State, flight: Flight, by: int) -> None:
+        if flight.counted:
+            state.count_pending(flight.segment, flight.arm, by)
+        state.decided += by
+        state.waiting += by
+
+    def find(self, state: State, key: Key) -> list[Recalled]:
+        """See `StateLog`: as far as the log has been applied here."""
+        assert self.journal is not None
+        return recall(state, self.journal.find(*key, before=self.position + 1))
+
+    def wait(self, position: int) -> None:
+        """See `StateLog`."""
+        assert self.journal is not None
+        self.journal.wait(position)
+
+    def is_durable(self, position: int) -> bool:
+        """See `StateLog`."""
+        assert self.journal is not None
+        return self.journal.is_durable(position)
+
+    def is_degraded(self, position: int) -> bool:
+        """See `StateLog`."""
+        assert self.journal is not None
+        return self.journal.is_degraded(position)
+
+    def leave(self) -> None:
+        """See `StateLog`."""
+        assert self.journal is not None
+        self.journal.ignore()
+
+    # -- Listener, in the thread of the store --------------------------------------------------------------------------
+
+    def catch_up(self, upto: int) -> None:
+        """Read what was written since the router was restored."""
+        assert self.journal is not None
+        for position, row in self.journal.read(self.position, upto):
+            self.take(position, row, None)
+
+    def take(self, position: int, row: Row, ticket: int | None) -> None:
+        """Apply the next row of the log. A decision that is not in memory is looked up before the router is locked."""
+        router, key = self._router, (row.replica, row.sequence)
+        if position <= self.position:
+            return
+        found: list[Recalled] = []
+        if row.kind == OUTCOME and key not in router.state.records:
+            assert self.journal is not None
+            found = recall(router.state, self.journal.find(*key, before=position))
+        with router.lock:
+            state, flight = router.state, None if ticket is None else self._flights.pop(ticket, None)
+            if flight is not None and flight.present and row.kind == DECISION:
+                self._landed(state, key, position)
+            elif row.kind != OUTCOME or key in state.records or found:
+                if row.kind == OUTCOME and key not in state.records:
+                    remember(state, found[0])
+                self._apply(state, row, position)
+            elif not state.pruned_before:
+                raise KeyError(f"there is no decision {state.id_of(key)}")
+            if ticket is not None and row.kind == OUTCOME and self._outcomes.get(key, (0, None))[0] == ticket:
+                del self._outcomes[key]
+            self.position = position
+            router.moved_on()
+
+    def _landed(self, state: State, key: Key, position: int) -> None:
+        slot = state.records.slot(key)
+        if slot is not None:
+            state.records.put(slot, "logged", position)
+
+    def _apply(self, state: State, row: Row, position: int) -> None:
+        records, key = state.records, (row.replica, row.sequence)
+        kept = 0 if (slot := records.slot(key)) is None else records.get(slot, "position")
+        state.apply(row, position)
+        slot = records.slot(key)
+        if row.kind != CHANGE and slot is not None:
+            records.put(slot, "position", kept if row.kind == OUTCOME else 0)
+        if row.kind == CHANGE and state.records is not records:  # created anew
+            for flight in self._flights.values():
+                flight.present = False
+
+    def refuse(self, ticket: int, known: Row) -> None:
+        """Take a decision back: its request_id was decided before, and whoever waits gets that decision instead."""
+        router, key = self._router, (known.replica, known.sequence)
+        found = [] if key in router.state.records else recall(router.state, [(self.position, known)])
+        with router.lock:
+            state, flight = router.state, self._flights.pop(ticket)
+            if flight.present:
+                self._count(state, flight, -1)
+                state.records.remove(flight.key)
+            if key not in state.records:
+                remember(state, found[0])
+            again = router.repeat(key)
+            for decision in flight.answers:
+                decision.become(again)
+
+    def fail(self, error: Exception) -> None:
+        """Stop: a row cannot be applied. The router is quarantined; others go on."""
+        self.failed = f"{type(error).__name__}: {error}"
+        log.error("a router cannot follow its log", extra={"facts": {"router": self._router.name, "error": self.failed}})

@@ -1,0 +1,169 @@
+"""Statistics of all segments of a router, as tables with a row per segment and a column per arm."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.borrowing import Spread
+from thrifty.forgetting import Forgetting
+from thrifty.router.kernels import ArmSums
+from thrifty.router.packing import Layout
+
+_FIRST_ROOM = 8
+
+
+class SegmentSums:
+    """Sums of every segment. They add up: a segment counts its own decisions and those of all segments below it.
+
+    Where statistics forget, `recent` are the sums as far as they are remembered, and a row of `recollections` is what the way to forget
+    keeps besides. A segment's row of both is derived from its sums when it is first needed (`remember`). Otherwise `recent` is `sums`.
+    """
+
+    def __init__(self, n_arms: int, forgetting: Forgetting) -> None:
+        self.count = 0
+        self.sums: NDArray[Any] = np.zeros((_FIRST_ROOM, n_arms), ArmSums)
+        self.spread: NDArray[Any] = np.zeros((_FIRST_ROOM, n_arms), Spread)  # how the segments below one differ
+        self.parents: NDArray[np.int64] = np.full(_FIRST_ROOM, -1, np.int64)
+        self.restarts: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)  # how often an arm was found to have changed
+        self.forget_by(forgetting)
+
+    @property
+    def n_arms(self) -> int:
+        """Arms, retired ones included."""
+        return int(self.sums.shape[1])
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory one segment takes."""
+        kept = (self.sums, self.spread) if self.recent is self.sums else (self.sums, self.spread, self.recent, self.recollections)
+        return sum(table[:1].nbytes for table in kept)
+
+    def tables(self) -> tuple[Any, ...]:
+        """What `look` takes: statistics, as remembered, spreads and parents."""
+        return self.sums, self.recent, self.spread, self.parents
+
+    def counted(self) -> tuple[Any, ...]:
+        """What `count_decision` and `add_pending` take: statistics, as remembered, parents, whether anything is forgotten."""
+        return self.sums, self.recent, self.parents, int(self.recent is not self.sums)
+
+    def everything(self) -> tuple[Any, ...]:
+        """What `count_outcome` takes."""
+        return self.sums, self.recent, self.spread, self.parents, self.recollections, self.restarts
+
+    def add(self, parent: int) -> int:
+        """A row for a new segment; its number."""
+        if self.count == self.parents.size:
+            self._make_room(2 * self.count)
+        number = self.count
+        self.parents[number] = parent
+        self.count += 1
+        return number
+
+    def _make_room(self, room: int) -> None:
+        shared = self.recent is self.sums
+        for name in ("sums", "spread", "parents", "restarts", "_remembered"):
+            setattr(self, name, _grown(getattr(self, name), room))
+        self.recent = self.sums if shared else _grown(self.recent, room)
+        if not shared:
+            self._source = _grown(self._source, room)
+            self.recollections = _grown(self.recollections, room)
+
+    def add_arms(self, n_arms: int) -> None:
+        """Columns for arms that were added."""
+        shared, before = self.recent is self.sums, self.n_arms
+        for name in ("sums", "spread"):
+            setattr(self, name, _widened(getattr(self, name), n_arms))
+        if shared:
+            self.recent = self.sums
+            return
+        self.recent, self._source = _widened(self.recent, n_arms), _widened(self._source, n_arms)
+        layout = self._layout(n_arms)
+        wider = np.tile(layout.pack(self._begun(n_arms)), (self.parents.size, 1))
+        for old, new in zip(self.recollection_layout.extents(), layout.extents(), strict=True):  # type: ignore[union-attr]
+            kept = min(old[1] - old[0], new[1] - new[0])
+            wider[:, new[0] : new[0] + kept] = self.recollections[:, old[0] : old[0] + kept]
+        assert before <= n_arms
+        self.recollections, self.recollection_layout = wider, layout
+
+    def forget_by(self, forgetting: Forgetting) -> None:
+        """Forget in another way from now on. What is remembered begins as what was remembered before."""
+        rooms = self.parents.size
+        if getattr(self, "recent", self.sums) is self.sums:
+            source = self.sums
+        else:
+            source = np.where(self._remembered[:, None], self.recent, self._source)
+        self.forgetting = forgetting
+        self._remembered: NDArray[np.bool_] = np.zeros(rooms, np.bool_)
+        self._source = source
+        if not forgetting.forgets:
+            self.recent, self.recollections, self.recollection_layout = self.sums, None, None
+            return
+        self.recent = np.zeros_like(self.sums)
+        self.recollection_layout: Layout | None = self._layout(self.n_arms)
+        self.recollections: Any = np.zeros((rooms, self.recollection_layout.n_bytes), np.uint8)
+
+    def _begun(self, n_arms: int) -> Any:
+        return self.forgetting.begin_plain(n_arms)
+
+    def _layout(self, n_arms: int) -> Layout:
+        return Layout(self._begun(n_arms))
+
+    def remember(self, segment: int) -> None:
+        """Make sure that what is remembered of a segment and of all above it is there. Their sums must not have changed before."""
+        while segment >= 0 and not self._remembered[segment]:
+            assert self.recollection_layout is not None
+            recollection = self._begun(self.n_arms)
+            self.recent[segment] = self._source[segment]
+            for field in ("sent", "pending"):
+                self.recent[field][segment] = self.sums[field][segment]
+            self.forgetting.recall(self.recent[segment], recollection)
+            self.recollections[segment] = self.recollection_layout.pack(recollection)
+            self._remembered[segment] = True
+            segment = int(self.parents[segment])
+
+    def reset(self, arms: list[int]) -> None:
+        """Let the statistics of these arms begin again at zero, apart from what is pending."""
+        for arm in arms:
+            for table in (self.sums,) if self.recent is self.sums else (self.sums, self.recent, self._source):
+                pending = table["pending"][:, arm].copy()
+                table[:, arm] = np.zeros((), ArmSums)
+                table["sent"][:, arm] = table["pending"][:, arm] = pending
+            self.spread[:, arm] = np.zeros((), Spread)
+        if self.recent is not self.sums:  # what the way to forget keeps of all arms begins again
+            self._source = np.where(self._remembered[:, None], self.recent, self._source)
+            self._remembered[:] = False
+            self.restarts += 1
+
+    def dump(self) -> dict[str, bytes]:
+        """All tables as bytes."""
+        return {name: table[: self.count].tobytes() for name, table in self._kept().items()}
+
+    def load(self, dumped: dict[str, bytes]) -> None:
+        """Take over dumped tables, after every segment was added; a ValueError where they are of another size."""
+        for name, table in self._kept().items():
+            target = table[: self.count]
+            if len(dumped[name]) != target.nbytes:
+                raise ValueError(f"a snapshot whose {name} have {len(dumped[name])} bytes instead of {target.nbytes}")
+            target[...] = np.frombuffer(dumped[name], table.dtype).reshape(target.shape)
+
+    def _kept(self) -> dict[str, NDArray[Any]]:
+        kept = {"sums": self.sums, "spread": self.spread, "parents": self.parents, "restarts": self.restarts}
+        if self.recent is not self.sums:
+            if self._source is self.sums:
+                self._source = self.sums.copy()
+            kept |= {"recent": self.recent, "source": self._source, "recollections": self.recollections}
+            kept["remembered"] = self._remembered
+        return kept
+
+
+def _grown(table: NDArray[Any], room: int) -> NDArray[Any]:
+    larger = np.zeros((room, *table.shape[1:]), table.dtype)
+    larger[: table.shape[0]] = table
+    return larger
+
+
+def _widened(table: NDArray[Any], n_arms: int) -> NDArray[Any]:
+    wider = np.zeros((table.shape[0], n_arms), table.dtype)
+    wider[:, : table.shape[1]] = table
+    return wider

@@ -1,0 +1,152 @@
+"""Segments: "DE/vodafone" below "DE" below all of them, each with its statistics and its rules."""
+
+from typing import Any
+
+import numpy as np
+
+from thrifty.compiled import interpreted
+from thrifty.router.arms import Arms, ArmsAndPrices
+from thrifty.router.engine import Engine
+from thrifty.router.kernels import toss
+from thrifty.router.rule_instance import RuleInstance
+from thrifty.router.segment_sums import SegmentSums
+from thrifty.router.settings import Settings
+from thrifty.streams import spread_seed
+
+MAX_RULES = 32
+"""Rules kept per segment for eligible sets other than all arms; the one made first goes first."""
+
+MOST_BYTES = 1 << 30
+"""Of the statistics of all segments of a router, at most: further segments are counted in the one above."""
+
+_toss = interpreted(toss)
+
+
+class Segment:
+    """One kind of request. Its rules are made when they are needed, and made anew after a change of arms or settings."""
+
+    __slots__ = ("generation", "main", "name", "number", "others", "parent")
+
+    def __init__(self, name: str, number: int, parent: "Segment | None") -> None:
+        self.name, self.number, self.parent = name, number, parent
+        self.generation = -1
+        self.main: RuleInstance | None = None
+        self.others: dict[ArmsAndPrices, RuleInstance] = {}
+
+
+class Segments:
+    """All segments of a router, made on first use. Existing ones stay, whatever becomes of the limits."""
+
+    def __init__(self, settings: Settings, arms: Arms, engine: Engine, replica: int) -> None:
+        self._replica = replica
+        self._stream = np.zeros(4, np.uint64)
+        self.sums = SegmentSums(len(arms.names), engine.forgetting)
+        self._by_name: dict[str, Segment] = {}  # parents before their children
+        self.by_number: list[Segment] = []
+        self.known = self._by_name.get  # a segment that exists, or None
+        self.generation = 0
+        self._take_over(settings, arms, engine)
+        self.add("")
+
+    def _take_over(self, settings: Settings, arms: Arms, engine: Engine) -> None:
+        self._settings, self._arms, self.engine = settings, arms, engine
+        self._words = spread_seed(settings.seed, (self._replica,))
+        self.all_arms = arms.active_at_prices()
+        self.generation += 1
+
+    def change(self, settings: Settings, arms: Arms, engine: Engine) -> None:
+        """Other settings or arms: the statistics stay, and every rule begins again from them when it is next asked."""
+        if len(arms.names) > self.sums.n_arms:
+            self.sums.add_arms(len(arms.names))
+        if engine.forgetting.label != self.sums.forgetting.label:
+            self.sums.forget_by(engine.forgetting)
+        self._take_over(settings, arms, engine)
+
+    def reset(self, arms: list[int]) -> None:
+        """Let the statistics of these arms begin again."""
+        self.sums.reset(arms)
+        self.generation += 1
+
+    @property
+    def root(self) -> Segment:
+        """All segments together."""
+        return self.by_number[0]
+
+    @property
+    def limit(self) -> int:
+        """How many segments there may be: by the setting, and by what their statistics take."""
+        return min(self._settings.max_segments, MOST_BYTES // self.sums.n_bytes)
+
+    def names(self) -> list[str]:
+        """Every segment, the root first."""
+        return sorted(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_number)
+
+    def obtain(self, name: str) -> Segment:
+        """The segment of this name, made if need be; where there are too many, the nearest one above that exists."""
+        found = self._by_name.get(name)
+        if found is not None:
+            return found
+        missing = [each for each in path_of(name) if each not in self._by_name]
+        if len(self._by_name) + len(missing) > self.limit:
+            return self.nearest(name)
+        for each in reversed(missing):
+            self.add(each)
+        return self._by_name[name]
+
+    def nearest(self, name: str) -> Segment:
+        """The segment of this name, or the first one above it that exists."""
+        return next(self._by_name[each] for each in path_of(name) if each in self._by_name)
+
+    def add(self, name: str) -> Segment:
+        """Make a segment whose parent exists."""
+        parent = self._by_name[name.rpartition("/")[0]] if name else None
+        number = self.sums.add(-1 if parent is None else parent.number)
+        made = self._by_name[name] = Segment(name, number, parent)
+        self.by_number.append(made)
+        return made
+
+    def rule(self, segment: Segment, eligible: ArmsAndPrices | None = None) -> RuleInstance:
+        """The rule of a segment for all arms, or for an eligible set."""
+        if segment.generation != self.generation:
+            segment.generation, segment.main = self.generation, None
+            segment.others.clear()
+        if eligible is None or eligible == self.all_arms:
+            if segment.main is None:
+                segment.main = self._make_rule(segment, self.all_arms)
+            return segment.main
+        found = segment.others.get(eligible)
+        if found is None:
+            if len(segment.others) >= MAX_RULES:
+                del segment.others[next(iter(segment.others))]
+            found = segment.others[eligible] = self._make_rule(segment, eligible)
+        return found
+
+    def _make_rule(self, segment: Segment, choice: ArmsAndPrices) -> RuleInstance:
+        decisions = int(self.sums.sums["sent"][segment.number, list(choice[0])].sum())
+        return RuleInstance(
+            self.engine, self._settings, choice, names=self._arms.names, words=self._words, segment=segment.name,
+            number=segment.number, decisions=decisions,
+        )  # fmt: skip
+
+    def toss(self, key: int) -> float:
+        """A number in [0, 1) that depends on the seed, the replica and `key` alone."""
+        with np.errstate(over="ignore"):
+            return float(_toss(self._words, key, self._stream))
+
+    def statistics(self, number: int) -> list[tuple[Any, ...]]:
+        """Per arm (sent, pending, seen, reward sum, cost sum, priced) of a segment and everything below it."""
+        found: list[tuple[Any, ...]] = self.sums.sums[number].tolist()
+        return found
+
+
+def path_of(name: str) -> list[str]:
+    """The name of a segment and of those above it, up to the root.
+
+    >>> path_of("DE/vodafone")
+    ['DE/vodafone', 'DE', '']
+    """
+    parts = name.split("/") if name else []
+    return ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]

@@ -1,0 +1,72 @@
+"""When snapshots are taken: every so many rows, in the background, and at the end."""
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from thrifty.router.snapshot import Capture, capture, encode
+from thrifty.router.state_log import StateLog
+from thrifty.store.log import StoreError
+
+if TYPE_CHECKING:
+    from thrifty.router.router import Router
+
+SNAPSHOT_EVERY = 50_000
+"""Rows of the log between two snapshots."""
+
+log = logging.getLogger("thrifty.router")
+
+
+class Snapshots:
+    """Takes snapshots of one router: copied under its lock, encoded and written without."""
+
+    def __init__(self, state_log: StateLog, name: str) -> None:
+        self._log, self._name = state_log, name
+        self._saving = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._taken_at = state_log.snapshot_position
+
+    def take_if_due(self, router: "Router") -> None:
+        """Begin a snapshot in the background if the log has grown enough. Called under the lock."""
+        if self._log.position - self._taken_at >= SNAPSHOT_EVERY and self._log.journal is not None and not self._log.stale:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            position, captured = self._capture(router)
+            self._thread = threading.Thread(target=self._save, args=(position, captured), name="thrifty-snapshot", daemon=True)
+            self._thread.start()
+
+    def take_now(self, router: "Router") -> int:
+        """Take a snapshot and return when it is durable; its position."""
+        with router.lock:
+            position, captured = self._capture(router)
+        self._write(position, captured)
+        return position
+
+    def take_last(self, router: "Router") -> None:
+        """Take a snapshot at the end, if there is anything new."""
+        if self._thread is not None:
+            self._thread.join()
+        if self._log.journal is not None and self._log.position > self._taken_at and not self._log.stale and not self._log.failed:
+            self.take_now(router)
+
+    def _capture(self, router: "Router") -> tuple[int, Capture]:
+        position = self._taken_at = self._log.position
+        self._log.before_capture(router.state)
+        try:
+            return position, capture(router.state)
+        finally:
+            self._log.after_capture(router.state)
+
+    def _save(self, position: int, captured: Capture) -> None:
+        try:
+            self._write(position, captured)
+        except StoreError as error:  # the next one will do; without any, a start reads more of the log
+            log.warning("no snapshot", extra={"facts": {"router": self._name, "error": str(error)}})
+
+    def _write(self, position: int, captured: Capture) -> None:
+        journal = self._log.journal
+        assert journal is not None
+        with self._saving:
+            if not journal.shared:
+                journal.wait(position)  # a snapshot must not count rows that are going to be lost
+            journal.save_snapshot(position, encode(captured))
