@@ -79,6 +79,7 @@ _REMEDIES = {
     403: "use a key with the role that this call needs",
     404: "check the name; routers() lists the routers",
     413: "send less at once",
+    421: "add the host of the url to allowed_hosts of the service",
     422: "correct the value that the message names",
     429: "send fewer requests, or raise the rate limit of the key",
 }
@@ -88,7 +89,18 @@ _KINDS: dict[int, type[RequestRefusedError]] = {
     404: NotFoundError,
     429: RateLimitedError,
 }
-_STATUS_OF_CODE = {"router": 404, "decision": 404, "segment": 404, "value": 422, "key": 401, "role": 403, "rate": 429, "store": 503}
+_CODES = {
+    401: ("key",),
+    403: ("role",),
+    404: ("router", "decision", "segment", "name"),
+    429: ("rate",),
+    500: ("internal",),
+    503: ("store", "busy", "loading", "draining", "quarantined"),
+}
+_STATUS_OF_CODE = {code: status for status, codes in _CODES.items() for code in codes}
+ONE_ROUTER = ("quarantined", "loading")
+"""Codes of 503 that concern one router; the service itself is there."""
+
 UNAVAILABLE = "check that the service runs and is ready (ready()), or give `fallback` prices"
 
 

@@ -14,6 +14,7 @@ from thrifty.client.breaker import Breaker
 from thrifty.client.call import Call
 from thrifty.client.choice import KnownArms
 from thrifty.client.errors import (
+    ONE_ROUTER,
     UNAVAILABLE,
     NotFoundError,
     RateLimitedError,
@@ -103,8 +104,9 @@ class Exchange:
             raise self._not_called(call)
         try:
             result = yield from self._attempts(call, tries=1 if admission.trial else self.options.retries + 1)
-        except ServiceUnavailableError:
-            self.breaker.fail(admission)
+        except ServiceUnavailableError as error:
+            answered = error.code in ONE_ROUTER
+            (self.breaker.succeed if answered else self.breaker.fail)(admission)
             raise
         except ServiceError:
             self.breaker.succeed(admission)

@@ -35,7 +35,7 @@ def retrying(*, tries: int, budget_s: float, idempotent: bool, pauses: list[floa
 
     def is_worth_it(error: BaseException) -> bool:
         if isinstance(error, ServiceUnavailableError):
-            return idempotent or not error.sent
+            return error.code != "quarantined" and (idempotent or not error.sent)
         return idempotent and isinstance(error, RateLimitedError)
 
     return Retrying(
