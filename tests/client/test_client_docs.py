@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.service.conftest import Service
 from thrifty.client import Client
-from thrifty.client.clients import ClientSettings
+from thrifty.client.clients import BaseClient
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "client.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -21,5 +21,5 @@ def test_the_examples_run(service: Service) -> None:
 
 def test_the_page_names_every_method_and_every_option() -> None:
     methods = {name for name in vars(Client) if name[0] != "_"}
-    options = set(ClientSettings.__init__.__kwdefaults__ or {})
+    options = set(BaseClient.__init__.__kwdefaults__ or {})
     assert {name for name in methods | options if f"`{name}`" not in PAGE} == {"close"}

@@ -25,8 +25,8 @@ FALLBACK_BUDGET_S = 0.05
 """Seconds for `decide` if there are fallback prices and nothing else is given."""
 
 
-class ClientSettings:
-    """What both clients are made of."""
+class BaseClient:
+    """Base of both clients: options, circuit breaker and known arms."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ def _awaiting(describe: Callable[P, Call[T]]) -> Callable[Concatenate["AsyncClie
     return method
 
 
-class Client(ClientSettings):
+class Client(BaseClient):
     """A client that waits. Thread-safe; make a new one after a fork.
 
     Parameters
@@ -195,7 +195,7 @@ class Client(ClientSettings):
     metrics = _waiting(calls.metrics)
 
 
-class AsyncClient(ClientSettings):
+class AsyncClient(BaseClient):
     """A client that awaits, for one event loop; otherwise like `Client`.
 
     >>> AsyncClient("http://127.0.0.1:9", "secret")
