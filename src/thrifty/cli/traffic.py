@@ -4,9 +4,7 @@ import random
 import sys
 import time
 
-import httpx
-
-from thrifty.client import Client, ServiceError
+from thrifty.client import Client, ServiceError, ServiceUnavailableError
 
 PRICES = {"alpha-tel": 0.0079, "beta-sms": 0.0062, "gamma": 0.0041, "delta-direct": 0.0035}
 DELIVERY = {
@@ -26,7 +24,7 @@ def run(url: str, key: str | None, *, seed: int = 1, seconds: float | None = Non
         try:
             client.put_router("sms", PRICES, 0.05, policy="cs-ts")
             break
-        except httpx.TransportError:  # the service is still starting
+        except ServiceUnavailableError:  # the service is still starting
             time.sleep(0.3)
     sent, started, reported = 0, time.monotonic(), time.monotonic()
     while seconds is None or time.monotonic() - started < seconds:

@@ -1,0 +1,263 @@
+"""`Client` waits, `AsyncClient` awaits. Their methods are made from the descriptions in `calls`, so that they are the same."""
+
+import functools
+import inspect
+import ssl
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import anyio
+import httpcore
+
+from thrifty.client import calls
+from thrifty.client.breaker import Breaker
+from thrifty.client.call import Call
+from thrifty.client.choice import KnownArms
+from thrifty.client.deadline import DeadlineBackend, deadline
+from thrifty.client.errors import ServiceError
+from thrifty.client.exchange import FAILURES, Exchange, Options, Pause, Send, checked_prices, checked_seconds
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FALLBACK_BUDGET_S = 0.05
+"""Seconds for `decide` if there are fallback prices and nothing else is given."""
+
+
+class BaseClient:
+    """Base of both clients: options, circuit breaker and known arms."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        timeout_s: float = 2.0,
+        retries: int = 3,
+        fallback: Mapping[str, float] | None = None,
+        decide_budget_s: float | None = None,
+        admin_timeout_s: float = 300.0,
+        breaker_failures: int = 5,
+        breaker_cooldown_s: float = 1.0,
+        max_connections: int = 100,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        for name, count, least in (("retries", retries, 0), ("breaker_failures", breaker_failures, 1)):
+            if count < least:
+                raise ValueError(f"{name} must be at least {least}, got {count!r}")
+        if decide_budget_s is None:
+            decide_budget_s = timeout_s if fallback is None else FALLBACK_BUDGET_S
+        options = Options(
+            checked_seconds("timeout_s", timeout_s), retries,
+            checked_seconds("decide_budget_s", decide_budget_s), checked_seconds("admin_timeout_s", admin_timeout_s),
+        )  # fmt: skip
+        breaker = Breaker(
+            failures=breaker_failures, cooldown_s=checked_seconds("breaker_cooldown_s", breaker_cooldown_s), name=url
+        )  # fmt: skip
+        self._exchange = Exchange(url, key, options=options, known=KnownArms(checked_prices(fallback)), breaker=breaker)
+        self._closed = False
+        if ssl_context is None and url.startswith("https:"):
+            ssl_context = httpcore.default_ssl_context()
+        self._open_pool(ssl_context=ssl_context, max_connections=max_connections, keepalive_expiry=4.0)
+
+    def _open_pool(self, **settings: Any) -> None:
+        raise NotImplementedError
+
+    def _timeouts(self, step: Send) -> dict[str, Any]:
+        return step.timeouts(self._exchange.options.timeout_s)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ServiceError("this client is closed", url=self._exchange.url, remedy="make a new one")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._exchange.url!r}, breaker {self._exchange.breaker.state})"
+
+
+def _as_method(method: Callable[..., Any], describe: Callable[..., Any], result: Any) -> None:
+    """Give a method the name, the documentation and the signature of its description."""
+    functools.update_wrapper(method, describe)
+    del method.__wrapped__  # type: ignore[attr-defined]
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    described = inspect.signature(describe)
+    signature = described.replace(parameters=[own, *described.parameters.values()], return_annotation=result)
+    method.__signature__ = signature  # type: ignore[attr-defined]
+
+
+def _result_of(describe: Callable[..., Any]) -> Any:
+    return inspect.signature(describe).return_annotation.__args__[0]
+
+
+def _waiting(describe: Callable[P, Call[T]]) -> Callable[Concatenate["Client", P], T]:
+    """The method of `Client` for a call."""
+
+    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(describe(*args, **kwargs))
+
+    _as_method(method, describe, _result_of(describe))
+    return method
+
+
+def _awaiting(describe: Callable[P, Call[T]]) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
+    """The method of `AsyncClient` for a call."""
+
+    async def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(describe(*args, **kwargs))
+
+    _as_method(method, describe, _result_of(describe))
+    return method
+
+
+class Client(BaseClient):
+    """A client that waits. Thread-safe; make a new one after a fork.
+
+    Parameters
+    ----------
+    url : of the service
+    key : an API key, if the service needs one
+    timeout_s : seconds for a call with all its retries; for connecting, at most this for every call
+    retries : attempts after the first, of calls that may be repeated; a decision is retried with the same request_id
+    fallback : prices by arm. If the service is not available, `decide` then takes the arm that the service last chose for what it
+        knows, for this segment or the nearest above, or else the cheapest of these; `Choice.local` is True then
+    decide_budget_s : seconds for `decide` and `decide_many` with all retries; 0.05 if there is a fallback, else `timeout_s`
+    admin_timeout_s : seconds for put_router, delete_router and change, which may have to wait for a compiler
+    breaker_failures : calls that fail in a row until no call goes out any more
+    breaker_cooldown_s : seconds until one call may try again
+    max_connections : connections at most
+    ssl_context : for https, if the default certificates do not do
+
+    >>> with Client("http://127.0.0.1:9", retries=0, fallback={"a": 0.2, "b": 0.1}) as client:
+    ...     choice = client.decide("sms")
+    >>> choice.arm, choice.local
+    ('b', True)
+
+    """
+
+    _pool: httpcore.ConnectionPool
+
+    def _open_pool(self, **settings: Any) -> None:
+        self._pool = httpcore.ConnectionPool(network_backend=DeadlineBackend(), **settings)
+
+    def _run(self, call: Call[T]) -> T:
+        self._check_open()
+        steps = self._exchange.run(call)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    response = self._carry_out(step)
+                except FAILURES as failure:
+                    step = steps.throw(failure)
+                else:
+                    step = steps.send(response)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        finally:
+            steps.close()
+
+    def _carry_out(self, step: Send | Pause) -> httpcore.Response | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        with deadline(step.deadline):
+            return self._pool.request(
+                step.method, step.url, headers=step.headers, content=step.content, extensions=self._timeouts(step)
+            )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    decide = _waiting(calls.decide)
+    decide_many = _waiting(calls.decide_many)
+    record = _waiting(calls.record)
+    record_many = _waiting(calls.record_many)
+    put_router = _waiting(calls.put_router)
+    router = _waiting(calls.router)
+    routers = _waiting(calls.routers)
+    delete_router = _waiting(calls.delete_router)
+    change = _waiting(calls.change)
+    segments = _waiting(calls.segments)
+    explain = _waiting(calls.explain)
+    keys = _waiting(calls.keys)
+    add_key = _waiting(calls.add_key)
+    revoke_keys = _waiting(calls.revoke_keys)
+    health = _waiting(calls.health)
+    ready = _waiting(calls.ready)
+    metrics = _waiting(calls.metrics)
+
+
+class AsyncClient(BaseClient):
+    """A client that awaits, for one event loop; otherwise like `Client`.
+
+    >>> AsyncClient("http://127.0.0.1:9", "secret")
+    AsyncClient('http://127.0.0.1:9', breaker closed)
+    """
+
+    _pool: httpcore.AsyncConnectionPool
+
+    def _open_pool(self, **settings: Any) -> None:
+        self._pool = httpcore.AsyncConnectionPool(**settings)
+
+    async def _run(self, call: Call[T]) -> T:
+        self._check_open()
+        steps = self._exchange.run(call)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    response = await self._carry_out(step)
+                except FAILURES as failure:
+                    step = steps.throw(failure)
+                else:
+                    step = steps.send(response)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        finally:
+            steps.close()
+
+    async def _carry_out(self, step: Send | Pause) -> httpcore.Response | None:
+        if isinstance(step, Pause):
+            await anyio.sleep(step.seconds)
+            return None
+        with anyio.fail_after(step.deadline - time.monotonic()):
+            return await self._pool.request(
+                step.method, step.url, headers=step.headers, content=step.content, extensions=self._timeouts(step)
+            )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        await self._pool.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    decide = _awaiting(calls.decide)
+    decide_many = _awaiting(calls.decide_many)
+    record = _awaiting(calls.record)
+    record_many = _awaiting(calls.record_many)
+    put_router = _awaiting(calls.put_router)
+    router = _awaiting(calls.router)
+    routers = _awaiting(calls.routers)
+    delete_router = _awaiting(calls.delete_router)
+    change = _awaiting(calls.change)
+    segments = _awaiting(calls.segments)
+    explain = _awaiting(calls.explain)
+    keys = _awaiting(calls.keys)
+    add_key = _awaiting(calls.add_key)
+    revoke_keys = _awaiting(calls.revoke_keys)
+    health = _awaiting(calls.health)
+    ready = _awaiting(calls.ready)
+    metrics = _awaiting(calls.metrics)
