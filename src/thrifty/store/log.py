@@ -1,4 +1,4 @@
-"""Rows of the append-only log, and the interfaces `Journal` (the log of one router) and `Store` (all logs, snapshots and API keys)."""
+"""Rows of the append-only log, and two interfaces: `Journal` (the log of one router), `Store` (all logs, snapshots, API keys)."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol

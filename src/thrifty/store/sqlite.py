@@ -58,6 +58,7 @@ class SqliteStore:
     ...     store = SqliteStore(Path(folder) / "routes.db")
     ...     store.journal("sms").wait(0)
     ...     store.close()
+
     """
 
     shared, turnover = False, 0
@@ -173,7 +174,7 @@ class SqliteStore:
             os.close(self._lock_file)
 
     def _commit(self, batch: list[tuple[int, Any]]) -> None:
-        """Commit rows and statements. Rows go in as few statements as possible: each releases the interpreter and must wait for it."""
+        """Commit rows and statements, in few statements: each releases the interpreter and must wait to get it back."""
         if self.reads_only:
             raise StoreError(f"{self.path} was opened for reading")
         connection = self._writing

@@ -90,7 +90,8 @@ def _copy_log(copy: sqlite3.Connection, target: Path, head: int) -> int:
         ).fetchone()
         end = ends[0] if ends else head
         rows += copy.execute(
-            f"INSERT INTO main.log ({_COLUMNS}) SELECT {_COLUMNS} FROM source.log WHERE position > ? AND position <= ?", (after, end)
+            f"INSERT INTO main.log ({_COLUMNS}) SELECT {_COLUMNS} FROM source.log WHERE position > ? AND position <= ?",
+            (after, end),
         ).rowcount
         _sync(target)  # little by little, so that the commits of the source do not wait behind one large flush
         if ends is None:

@@ -29,9 +29,7 @@ def connect_reading(path: Path, *, busy_s: float) -> sqlite3.Connection:
     """A connection that cannot write, while another process may; the file must be there and have all migrations."""
     require_file(path)
     try:
-        connection = sqlite3.connect(
-            reading_uri(path), uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False
-        )
+        connection = sqlite3.connect(reading_uri(path), uri=True, timeout=busy_s, isolation_level=None, check_same_thread=False)
         connection.execute("SELECT 1 FROM log LIMIT 1")
         version = version_of(connection, path)
     except sqlite3.Error as error:

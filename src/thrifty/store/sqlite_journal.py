@@ -29,7 +29,8 @@ PRUNE_ROWS = 2_000
 _COLUMNS = ", ".join(Row._fields)
 _VALID = "position NOT IN (SELECT position FROM voided)"
 _RESETS = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
-_ROWS = f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_router WHERE router = ? AND position > ? AND position <= ? AND {_VALID}"
+_BETWEEN = "FROM log INDEXED BY log_router WHERE router = ? AND position > ? AND position <= ?"
+_ROWS = f"SELECT position, {_COLUMNS} {_BETWEEN} AND {_VALID}"
 PAGE = f"{_ROWS} ORDER BY position LIMIT {PAGE_ROWS}"
 OWN = (
     f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_sequence WHERE router = ? AND sequence = ? AND replica = ? "
@@ -51,12 +52,10 @@ _UNANSWERED = (
 )
 OPEN_BETWEEN = f"{_ROWS} AND {_UNANSWERED} ORDER BY position LIMIT ?"
 OPEN_AT = f"SELECT position, {_COLUMNS} FROM log WHERE position = ? AND router = ? AND {_VALID} AND {_UNANSWERED}"
-PRUNE_END = "SELECT position FROM log INDEXED BY log_router WHERE router = ? AND position > ? AND position <= ? ORDER BY position LIMIT 1 OFFSET ?"
-PRUNE_STOP = (
-    f"SELECT position FROM log INDEXED BY log_router WHERE router = ? AND position > ? AND position <= ? AND kind = '{DECISION}' "
-    "AND at >= ? ORDER BY position LIMIT 1"
-)
-_OLD = f"FROM log INDEXED BY log_router WHERE router = ? AND position > ? AND position <= ? AND kind <> '{CHANGE}'"
+PRUNE_END = f"SELECT position {_BETWEEN} ORDER BY position LIMIT 1 OFFSET ?"
+PRUNE_STOP = f"SELECT position {_BETWEEN} AND kind = '{DECISION}' AND at >= ? ORDER BY position LIMIT 1"
+_OLD = f"{_BETWEEN} AND kind <> '{CHANGE}'"
+SNAPSHOTS = "SELECT position FROM snapshots WHERE router = ? ORDER BY position DESC"
 MARK_PRUNED = "INSERT INTO pruned VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
 PRUNE_COUNT, PRUNE_DELETE = f"SELECT count(*) {_OLD}", f"DELETE {_OLD}"
 
@@ -189,14 +188,15 @@ class SqliteJournal:
             for number, piece in enumerate(pieces(packed)):
                 store.execute("INSERT OR REPLACE INTO snapshot_pieces VALUES (?, ?, ?, ?)", router, digest, number, piece)
             store.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, x'', ?)", router, position, digest)
-            for (old,) in store.query("SELECT position FROM snapshots WHERE router = ? ORDER BY position DESC", router)[KEPT_SNAPSHOTS:]:
+            for (old,) in store.query(SNAPSHOTS, router)[KEPT_SNAPSHOTS:]:
                 store.execute("DELETE FROM snapshots WHERE router = ? AND position = ?", router, old)
             self._delete_pieces()
 
     def _delete_pieces(self) -> None:
         """Delete pieces that belong to no snapshot: of deleted ones, and of those that were interrupted."""
         unused = self._store.query(
-            "SELECT rowid FROM snapshot_pieces WHERE router = ?1 AND digest NOT IN (SELECT digest FROM snapshots WHERE router = ?1)",
+            "SELECT rowid FROM snapshot_pieces WHERE router = ?1 "
+            "AND digest NOT IN (SELECT digest FROM snapshots WHERE router = ?1)",
             self._router,
         )
         for (rowid,) in unused:
@@ -205,7 +205,7 @@ class SqliteJournal:
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """See `Journal`."""
         store, router = self._store, self._router
-        for (position,) in store.query("SELECT position FROM snapshots WHERE router = ? ORDER BY position DESC", router):
+        for (position,) in store.query(SNAPSHOTS, router):
             for packed, digest in store.query(
                 "SELECT body, digest FROM snapshots WHERE router = ? AND position = ?", router, position
             ):

@@ -27,7 +27,8 @@ MIGRATIONS = (
     CREATE TABLE voided (position INTEGER PRIMARY KEY, router TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL) STRICT;
     ALTER TABLE keys ADD COLUMN revoked INTEGER NOT NULL DEFAULT 0;
     CREATE TABLE snapshot_pieces (
-        router TEXT NOT NULL, digest TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (router, digest, number)
+        router TEXT NOT NULL, digest TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (router, digest, number)
     ) STRICT;
     CREATE TABLE settled (router TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (router, block)) STRICT, WITHOUT ROWID;
     """,
