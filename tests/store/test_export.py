@@ -104,7 +104,7 @@ def test_the_command_reads_beside_a_running_router(tmp_path: Path, capsys: pytes
         assert main(["export", url, "--router", "mail", "--out", str(tmp_path / "log.csv")]) == 2
         assert "has no router 'mail'; it has sms" in capsys.readouterr().err
     assert main(["export", "sqlite:////nowhere/at/all.db", "--out", str(tmp_path / "log.csv")]) == 2
-    assert "cannot read" in capsys.readouterr().err
+    assert "there is no store /nowhere/at/all.db" in capsys.readouterr().err
     assert main(["export", url, "--out", str(tmp_path / "no" / "log.csv")]) == 2
     assert "No such file" in capsys.readouterr().err
 

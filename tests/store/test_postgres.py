@@ -12,7 +12,7 @@ from tests.store.test_sqlite import ARMS, disturb
 from thrifty.router import Router
 from thrifty.store import StoreError, open_store
 from thrifty.store.postgres import PostgresStore, shown
-from thrifty.store.schema import MIGRATIONS
+from thrifty.store.postgres_schema import MIGRATIONS
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""One thread owns the writing connection; callers hand it rows and wait until they are durable.
+"""Group commit: one thread owns the writing connection; callers append items and wait until they are durable.
 
-Group commit comes by itself: while one commit is under way, rows gather, and the next commit takes all of them. There is no timer.
+While one commit runs, items collect, and the next commit takes all of them. There is no timer.
 """
 
 import threading
@@ -11,16 +11,16 @@ from typing import Any
 
 from thrifty.store.log import StoreError
 
-PATIENCE = 16
-"""How often the writer lets other threads go first before it commits, at most."""
+MOST_YIELDS = 16
+"""How many times the writer lets other threads run before it commits, at most."""
 
 
 class GroupCommit:
-    """Commits what is appended, in order.
+    """Commits appended items in order.
 
     Parameters
     ----------
-    commit : takes a list of (position, item) and returns when they are durable, or raises StoreError and leaves nothing of them
+    commit : gets a list of (position, item) and returns when they are durable, or raises a StoreError and stores none of them
     durable : the position of the last item that is durable already
 
     >>> done = []
@@ -36,21 +36,21 @@ class GroupCommit:
         self._commit = commit
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
-        self._gates: list[tuple[int, threading.Lock]] = []  # of those who wait, with what for
+        self._gates: list[tuple[int, threading.Lock]] = []  # of waiting threads, with the position each waits for
         self._items: list[tuple[int, Any]] = []
         self._next = self.durable = durable
         self._closing = self._idle = False
         self._lost: deque[tuple[int, int, StoreError]] = deque(maxlen=100)  # first and last position, and why
-        self.generation = 0  # how often items were lost
+        self.generation = 0  # how many times items were lost
         self.failure: StoreError | None = None
         self.callbacks: list[Callable[[], None]] = []  # called after every commit, in the writer's thread
-        self.begin_soon: Callable[[], None] | None = None  # called when the writer is idle and has work, instead of `begin`
+        self.begin_soon: Callable[[], None] | None = None  # called instead of `begin` when an idle writer gets work
         self.commits = 0
         self._thread = threading.Thread(target=self._run, name="thrifty-writer", daemon=True)
         self._thread.start()
 
     def append(self, item: Any, generation: int) -> int:
-        """Hand over an item; its position. Refused from a caller who has not yet noticed that earlier items were lost."""
+        """Append an item; returns its position. A StoreError if the caller has not noticed yet that earlier items were lost."""
         with self._lock:
             if generation != self.generation or self._closing:
                 raise StoreError(f"the store is not taking rows: {self.failure or 'it is closed'}")
@@ -65,12 +65,12 @@ class GroupCommit:
         return position
 
     def begin(self) -> None:
-        """Commit what was appended. Without `begin_soon` that happens by itself."""
+        """Start to commit what was appended. Only needed with `begin_soon`."""
         with self._lock:
             self._work.notify()
 
     def wait(self, position: int) -> None:
-        """Return when `position` is durable; raise when it is lost."""
+        """Return when `position` is durable; raise a StoreError if it was lost."""
         while not self.is_durable(position):
             gate = threading.Lock()
             gate.acquire()
@@ -78,12 +78,12 @@ class GroupCommit:
                 if self._is_durable(position):
                     return
                 self._gates.append((position, gate))
-                if self._idle:  # nobody else may begin while this thread waits
+                if self._idle:  # with `begin_soon`, the thread that would call `begin` may be this one
                     self._work.notify()
             gate.acquire()
 
     def is_durable(self, position: int) -> bool:
-        """Whether `wait` would return at once; raises like it."""
+        """True if `position` is durable; a StoreError if it was lost."""
         if not self._lost:
             return self.durable >= position
         with self._lock:
@@ -102,13 +102,16 @@ class GroupCommit:
                 self._commit(batch)
             except StoreError as error:
                 failure = error
-            except Exception as error:  # a defect; those who wait are told, rather than left waiting for a thread that is gone
+            except Exception as error:  # a defect: waiting threads must get an error, not wait for a thread that ended
                 failure = StoreError(f"cannot commit: {error!r}")
             with self._lock:
                 self.commits += 1
                 if failure is not None:
-                    # A position is never given out twice, so that whoever still waits for a lost one is told.
-                    self._lost.append((batch[0][0], self._next, failure))
+                    # A position is never used twice, so a thread that asks for a lost one later gets an error too.
+                    first = batch[0][0]
+                    if self._lost and self._lost[-1][1] == first - 1:  # failure after failure is one range
+                        first = self._lost.pop()[0]
+                    self._lost.append((first, self._next, failure))
                     self._items = []
                     self.generation += 1
                     done, self._gates = self._gates, []
@@ -123,7 +126,7 @@ class GroupCommit:
                 callback()
 
     def _gather(self) -> list[tuple[int, Any]] | None:
-        """The next batch, all that there is; None at the end."""
+        """All items there are, as the next batch; None after `close`."""
         with self._lock:
             while not self._items:
                 if self._closing:
@@ -137,16 +140,16 @@ class GroupCommit:
             return batch
 
     def _let_others_append(self) -> None:
-        """Threads that are ready to run do so first, as long as they have something for the same commit, and not for ever."""
+        """Let other threads run first, as long as they append items to the same commit."""
         before = 0
-        for _ in range(PATIENCE):
+        for _ in range(MOST_YIELDS):
             if len(self._items) == before:
                 return
             before = len(self._items)
             time.sleep(0)
 
     def close(self) -> None:
-        """Commit what was appended, and stop."""
+        """Commit what was appended, and end the thread."""
         with self._lock:
             self._closing = True
             self._work.notify()

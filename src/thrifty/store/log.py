@@ -1,4 +1,4 @@
-"""Rows of the log: what was decided, what came back, what was changed. The log is the truth; everything else is its fold."""
+"""Rows of the append-only log, and two interfaces: `Journal` (the log of one router), `Store` (all logs, snapshots, API keys)."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
@@ -6,15 +6,18 @@ from typing import NamedTuple, Protocol
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
 
 KEPT_SNAPSHOTS = 2
-"""Snapshots of a router that are kept: the last one, and one more in case that is broken."""
+"""Snapshots kept for each router: the last one, and the one before it in case the last is broken."""
+
+PAGE_ROWS = 5_000
+"""Rows read by one query. A longer read is many short ones, so that none keeps a transaction open."""
 
 
 class Row(NamedTuple):
-    """One line of the log of one router.
+    """One row of the log of one router.
 
-    A decision carries its segment, request_id, arm, propensity (`value`), price (`cost`), reason code, and in `detail` what else
-    it was made from (JSON). An outcome carries the sequence of its decision, the arm, the reward (`value`; None for void) and the
-    cost. A change carries the action (`code`) and its body (`detail`).
+    A decision has its segment, request_id, arm, propensity (`value`), price (`cost`), reason code, and in `detail` whatever else
+    it was made from (JSON). An outcome has the sequence of its decision, the arm, the reward (`value`; None for void) and the
+    cost. A change has the action (`code`) and its body (`detail`, JSON).
     """
 
     kind: str
@@ -30,132 +33,179 @@ class Row(NamedTuple):
     detail: str | None
 
 
+Placed = tuple[int, Row]
+"""A row with its position in the log."""
+
+
 class StoreError(Exception):
-    """The store cannot do what was asked; what was not acknowledged is not there."""
+    """The store cannot do what was asked. Whatever it did not confirm is not stored."""
 
 
 class Listener(Protocol):
-    """Who follows the log of one router that several replicas write to: the router."""
+    """Receives the rows of one router from a log that several replicas write to. The router implements it."""
 
     def take(self, position: int, row: Row, ticket: int | None) -> None:
-        """The next row of the log; its ticket when it is one's own."""
+        """Apply the next row of the log; `ticket` is None if another replica wrote it."""
 
     def refuse(self, ticket: int, known: Row) -> None:
-        """A decision of one's own is not going to be written, because its request_id was decided before."""
+        """Withdraw a decision of this replica: its request_id was decided before, by the row `known`."""
 
     def catch_up(self, upto: int) -> None:
-        """Read what the log has up to a position."""
+        """Read and apply the log up to a position."""
+
+    def fail(self, error: Exception) -> None:
+        """Note that `take` or `refuse` raised `error`; no more rows will come."""
 
 
 class Journal(Protocol):
-    """The log of one router, as the router sees it."""
+    """The log of one router."""
 
     replica: int
-    shared: bool  # whether other replicas write to the same log
+    shared: bool  # True if other replicas write to the same log
 
     def append(self, row: Row, *, keep: bool = False) -> int:
-        """Hand a row to the writer; what to `wait` for. Rows become durable in this order.
+        """Hand a row to the writer; returns what to pass to `wait`. Rows become durable in the order of these calls.
 
-        In a log that is not shared that is the row's position. While a shared log is away, it keeps rows that say `keep` and
-        refuses others.
+        The number is the row's position if the log is not shared, and a ticket if it is. While a shared log cannot be reached,
+        rows with `keep` wait for it and others are refused.
         """
 
     def admit(self, *, keep: bool) -> None:
-        """Raise a StoreError when a shared log would refuse a row."""
+        """Raise a StoreError if `append` would refuse a row."""
 
     def wait(self, position: int) -> None:
-        """Return when everything up to `position` is durable or kept; raise StoreError when it is not going to be."""
+        """Return when everything up to `position` is durable or kept; raise a StoreError if it cannot become so."""
 
     def is_durable(self, position: int) -> bool:
-        """Whether `wait` would return at once because everything is durable; raises like it."""
+        """True if everything up to `position` is durable; raises as `wait` does."""
 
     def is_degraded(self, position: int) -> bool:
-        """Whether a row is kept for a shared log that is away."""
+        """True if a row is kept for a shared log that cannot be reached."""
 
     def listen(self, listener: Listener) -> None:
-        """Hand all rows of a shared log to `listener` from now on, in order, one's own included."""
+        """Pass all new rows of a shared log to `listener`, in order, including those of this replica."""
 
     def ignore(self) -> None:
-        """Hand over no more rows."""
+        """Stop passing rows to the listener."""
 
     def recover(self) -> None:
-        """Say that the loss of rows was noticed, and that the fold begins again from what is durable."""
+        """Confirm that lost rows were noticed and that the state will be read again from the log; `append` works again."""
 
-    def read(self, after: int, upto: int | None = None) -> Iterator[tuple[int, Row]]:
-        """Durable rows after a position and up to another, in order."""
+    def read(self, after: int, upto: int | None = None) -> Iterator[Placed]:
+        """Durable rows with after < position <= upto, in order, without voided ones; a StoreError if some of them were pruned."""
 
-    def scan(self) -> Iterator[tuple[int, Row]]:
-        """All durable rows there still are, in order; not enough for a fold when older ones were pruned."""
+    def scan(self) -> Iterator[Placed]:
+        """All durable rows that were not pruned or voided, in order."""
 
-    def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
-        """The decision, and then in order its outcomes and the changes that created or reset anything, before a position.
+    def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Placed]:
+        """A decision, its outcomes, and every `create` and `reset` since the decision, in order, up to a position (exclusive).
 
-        Nothing when there is no such decision.
+        Empty if there is no such decision.
         """
 
-    def recent(self, decisions: int, *, upto: int) -> list[Row]:
-        """The last so many decisions up to a position, in order, with all outcomes and all creations and resets in between."""
+    def recent(self, decisions: int, *, upto: int) -> list[Placed]:
+        """The last `decisions` decisions up to a position, with all outcomes, `create` and `reset` rows among them, in order."""
+
+    def open_decisions(self, *, after: int, upto: int, limit: int) -> list[Placed]:
+        """Decisions with after < position <= upto that have no outcome row yet, in order, at most `limit`."""
 
     def save_snapshot(self, position: int, body: bytes) -> None:
-        """Keep a snapshot of the fold of everything up to `position`, once that is durable."""
-
-    def prune(self, *, before: float, upto: int) -> int:
-        """Delete decisions and outcomes up to the first decision that was not made before a time; the number of rows deleted.
-
-        Only what a whole snapshot covers is deleted, of the position `upto` or later, and a fold must begin there from now on.
-        """
+        """Store a snapshot of the state after `position`; returns when it is durable. Takes long: call it from a worker thread."""
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
-        """Snapshots that are whole, newest first."""
+        """Snapshots, newest first. Incomplete and damaged ones are left out."""
+
+    def prune(self, *, before: float, upto: int) -> int:
+        """Delete the decisions and outcomes before the first decision that was made at `before` or later; returns the row count.
+
+        Deletes nothing after `upto`, and raises a StoreError unless a whole snapshot of position `upto` or later exists. From
+        then on a state can be read only from such a snapshot. Works in pieces: others write meanwhile.
+        """
+
+    def void(self, position: int, *, reason: str) -> None:
+        """Mark a row as void: it stays in the table, and nothing reads it any more. Snapshots that contain it are deleted."""
+
+    def voided(self) -> dict[int, str]:
+        """Positions of voided rows, with the reasons."""
 
 
 class Committer(Protocol):
-    """What commits rows, as the service sees it."""
+    """Commits rows; what the service needs to know of it."""
 
-    failure: StoreError | None  # why the last commit failed, if it did
+    failure: StoreError | None  # why the last commit failed; None if it did not
     commits: int
     callbacks: list[Callable[[], None]]  # called after every commit
 
 
 class Store(Protocol):
-    """Where logs, snapshots and keys are kept, as routers and the service see it."""
+    """Keeps logs, snapshots and API keys; what routers and the service need of it."""
 
-    shared: bool  # whether other processes use it too
+    shared: bool  # True if other processes use it too
 
     @property
     def turnover(self) -> int:
-        """How often other processes made or deleted a router."""
+        """How many times other processes created or deleted a router."""
 
     @property
     def writer(self) -> Committer:
-        """What commits rows."""
+        """Commits rows."""
+
+    @property
+    def keys_required(self) -> bool:
+        """True once any API key was added, even if all keys are revoked by now."""
 
     def journal(self, router: str) -> Journal:
         """The log of one router."""
 
     def routers(self) -> list[str]:
-        """The names of the routers that have a log and were not deleted."""
+        """Names of the routers that have a log and are not deleted."""
 
     def logged(self) -> list[str]:
-        """The names of the routers that have a log, deleted ones included."""
+        """Names of the routers that have a log, including deleted ones."""
+
+    def row_at(self, position: int) -> tuple[str, Row] | None:
+        """The router and the row of a position, voided or not; None if there is no row."""
 
     def keys(self) -> list[tuple[str, str, str]]:
-        """Digest, roles and name of every API key."""
+        """Digest, roles and name of every valid API key."""
 
     def add_key(self, digest: str, name: str, role: str) -> None:
-        """Keep the digest of an API key."""
+        """Store the digest of an API key."""
 
     def remove_keys(self, name: str) -> int:
-        """Forget all API keys of a name; how many there were."""
+        """Revoke all API keys of a name; returns how many there were. The store remembers that they existed."""
+
+    def backup(self, path: str) -> int:
+        """Write a consistent copy to a new file, while others read and write; returns the number of rows of the log in it."""
 
     def check(self) -> str:
-        """Say "ready", or "degraded" while it is away; a StoreError when it takes no decisions."""
+        """Return "ready", or "degraded" if the store cannot be reached; raise a StoreError if it takes no decisions."""
 
     def close(self) -> None:
-        """Commit what was appended, and let go."""
+        """Commit what was appended, and close all connections."""
 
 
 def check_covered(router: str, upto: int, snapshots: Iterator[tuple[int, bytes]]) -> None:
-    """Raise a StoreError unless one of the snapshots covers everything up to a position."""
+    """Raise a StoreError unless one of the snapshots is of position `upto` or later."""
     if not any(position >= upto for position, _ in snapshots):
         raise StoreError(f"no whole snapshot of {router!r} covers the rows up to {upto}: nothing was pruned")
+
+
+def pruned_error(router: str, upto: int) -> StoreError:
+    """The error of a read that needs rows that were pruned."""
+    return StoreError(f"rows up to {upto} of {router!r} were pruned, and no snapshot that covers them is whole")
+
+
+def check_voidable(position: int, *, pruned: int, snapshots: list[int]) -> None:
+    """Raise a StoreError if a router could not be opened any more after voiding a row.
+
+    Parameters
+    ----------
+    pruned : rows up to this position were pruned; 0 if none were
+    snapshots : positions of the whole snapshots
+
+    """
+    if pruned >= position:
+        raise StoreError(f"row {position} lies before the pruned position {pruned}: it is not read any more, nothing to void")
+    if pruned and not any(pruned <= at < position for at in snapshots):
+        raise StoreError(f"row {position} cannot be voided: every snapshot contains it, and the rows up to {pruned} were pruned")

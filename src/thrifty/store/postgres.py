@@ -1,20 +1,24 @@
-"""PostgreSQL: several replicas on one database, each of them a process that writes to and follows the same log."""
+"""PostgreSQL: several replicas on one database. Each is a process that writes to the same log and follows it."""
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TooLate
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from thrifty.store.log import CHANGE, StoreError
+from thrifty.store.log import CHANGE, Row, StoreError
+from thrifty.store.open_decisions import OpenDecisions
 from thrifty.store.postgres_journal import PostgresJournal
-from thrifty.store.postgres_outbox import PATIENCE_S
+from thrifty.store.postgres_outbox import COMMIT_TIMEOUT_S
+from thrifty.store.postgres_schema import check_version, migrate
 from thrifty.store.postgres_sync import CHANNEL, PostgresSync
-from thrifty.store.schema import migrate
+from thrifty.store.postgres_worker import PostgresWorker
+
+LONG_TIMEOUT_S = 60.0
+"""For work that is known to take long: a page of a long read, a snapshot, a piece of a prune."""
 
 _SETTINGS = (
     "SET search_path = thrifty; SET default_transaction_isolation = 'read committed'; "
@@ -22,6 +26,7 @@ _SETTINGS = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
 _LIMITS: dict[str, Any] = {"connect_timeout": 3, "tcp_user_timeout": 3000, "keepalives_idle": 5, "application_name": "thrifty"}
+_FIELDS = ", ".join(Row._fields)
 
 log = logging.getLogger("thrifty.store")
 
@@ -32,22 +37,23 @@ class PostgresStore:
     Parameters
     ----------
     url : postgresql://USER:PASSWORD@HOST:PORT/DATABASE
-    degraded_s : for how long decisions are taken while the database is away
-    reading : to look at the log only
+    degraded_s : for how long decisions are taken while the database cannot be reached
+    reading : open it for reading only
+    create : make the tables if there are none; otherwise a StoreError
 
     """
 
     shared = True
 
-    def __init__(self, url: str, *, degraded_s: float = 60.0, reading: bool = False) -> None:
-        self._url, self.place = url, shown(url)
-        self._side: Any = None
+    def __init__(self, url: str, *, degraded_s: float = 60.0, reading: bool = False, create: bool = True) -> None:
+        self._url, self.place, self.reads_only = url, shown(url), reading
         self._closing = threading.Event()
-        self._side_lock = threading.Lock()
-        self._errands = ThreadPoolExecutor(1, thread_name_prefix="thrifty-errand")
+        self.open_decisions: defaultdict[str, OpenDecisions] = defaultdict(OpenDecisions)
         try:
             with self.connect() as connection:
                 self.replica = 0
+                if reading or not create:
+                    check_version(connection, self.place, reading=reading)
                 if not reading:
                     migrate(connection)
                     (self.replica,) = connection.execute("SELECT nextval('replicas')").fetchone()
@@ -55,22 +61,22 @@ class PostgresStore:
                 ended = f"SELECT router, max(life) FROM log WHERE kind = '{CHANGE}' AND position <= %s GROUP BY router"
                 lives = dict(connection.execute(ended, (head,)).fetchall())
         except (psycopg.Error, StoreError, ValueError) as error:
-            self._errands.shutdown()
             raise StoreError(f"cannot open {self.place}: {str(error).strip()}") from error
-        self._reads_only = reading
+        self._lookups = PostgresWorker(self.connect, place=self.place, name="thrifty-lookups")
+        self._long_work = PostgresWorker(self.connect, place=self.place, name="thrifty-long-work")
         if reading:
             return
         self.writer = PostgresSync(self.connect, replica=self.replica, position=head, lives=lives, degraded_s=degraded_s)
-        self._ear = threading.Thread(target=self._hear, name="thrifty-listener", daemon=True)
-        self._ear.start()
+        self._notified = threading.Thread(target=self._follow_notifications, name="thrifty-notifications", daemon=True)
+        self._notified.start()
 
     @property
     def turnover(self) -> int:
-        """How often a router was made or deleted, by anybody."""
+        """How many times any process created or deleted a router."""
         return self.writer.changed
 
     def check(self) -> str:
-        """Say "ready", or "degraded" while the database is away; a StoreError when it has been away for too long."""
+        """Return "ready", or "degraded" if the database cannot be reached; a StoreError if that has lasted for too long."""
         self.writer.admit(keep=True)
         return "ready" if self.writer.failure is None else "degraded"
 
@@ -79,72 +85,79 @@ class PostgresStore:
         return PostgresJournal(self, router)
 
     def routers(self) -> list[str]:
-        """The names of the routers that have a log and were not deleted."""
+        """Names of the routers that have a log and are not deleted."""
         rows = self.query(
             f"SELECT DISTINCT ON (router) router, code FROM log WHERE kind = '{CHANGE}' AND code IN ('create', 'delete') "
-            "ORDER BY router, position DESC"
+            "AND position <> ALL (ARRAY(SELECT position FROM voided)) ORDER BY router, position DESC"
         )
         return [name for name, code in rows if code != "delete"]
 
     def logged(self) -> list[str]:
-        """The names of the routers that have a log, deleted ones included."""
-        return [name for (name,) in self.query("SELECT DISTINCT router FROM log ORDER BY router")]
+        """Names of the routers that have a log, including deleted ones. One index search for each name."""
+        rows = self.query(
+            "WITH RECURSIVE names (name) AS (SELECT min(router) FROM log UNION ALL "
+            "SELECT (SELECT min(router) FROM log WHERE router > name) FROM names WHERE name IS NOT NULL) "
+            "SELECT name FROM names WHERE name IS NOT NULL"
+        )
+        return [name for (name,) in rows]
+
+    def row_at(self, position: int) -> tuple[str, Row] | None:
+        """The router and the row of a position, voided or not; None if there is no row."""
+        found = self.query(f"SELECT router, {_FIELDS} FROM log WHERE position = %s", (position,))
+        return (found[0][0], Row(*found[0][1:])) if found else None
+
+    @property
+    def keys_required(self) -> bool:
+        """True once any API key was added, even if all keys are revoked by now."""
+        return bool(self.query("SELECT EXISTS (SELECT FROM keys)")[0][0])
 
     def keys(self) -> list[tuple[str, str, str]]:
-        """Digest, roles and name of every API key."""
-        return self.query("SELECT digest, role, name FROM keys")
+        """Digest, roles and name of every valid API key."""
+        return self.query("SELECT digest, role, name FROM keys WHERE NOT revoked")
 
     def add_key(self, digest: str, name: str, role: str) -> None:
-        """Keep the digest of an API key."""
-        text = "INSERT INTO keys VALUES (%s, %s, %s) ON CONFLICT (digest) DO UPDATE SET role = excluded.role"
+        """Store the digest of an API key."""
+        text = (
+            "INSERT INTO keys (digest, name, role) VALUES (%s, %s, %s) "
+            "ON CONFLICT (digest) DO UPDATE SET name = excluded.name, role = excluded.role, revoked = false"
+        )
         self.query(text, (digest, name, role))
 
     def remove_keys(self, name: str) -> int:
-        """Forget all API keys of a name; how many there were."""
-        return len(self.query("DELETE FROM keys WHERE name = %s RETURNING name", (name,)))
+        """Revoke all API keys of a name; returns how many there were. Their rows stay, marked as revoked."""
+        return len(self.query("UPDATE keys SET revoked = true WHERE name = %s AND NOT revoked RETURNING digest", (name,)))
 
-    def query(self, text: str, values: Any = (), *, patience_s: float = PATIENCE_S) -> list[Any]:
-        """All rows of a statement, on a connection beside the writer's; a StoreError when no answer comes in time."""
-        found: list[Any] = self.errand(lambda connection: _fetch(connection.execute(text, values)), patience_s=patience_s)
+    def backup(self, path: str) -> int:
+        """Refused: PostgreSQL has a tool for it."""
+        raise StoreError(f"{self.place} is not copied to {path}: use pg_dump --schema=thrifty, which copies a running database")
+
+    def query(self, text: str, values: Any = (), *, timeout_s: float = COMMIT_TIMEOUT_S) -> list[Any]:
+        """All rows of a short statement, on a connection beside the writer's; a StoreError if no answer comes in time."""
+        found: list[Any] = self._lookups.run(lambda connection: _fetch(connection.execute(text, values)), timeout_s=timeout_s)
         return found
 
-    def errand(self, run: Callable[[Any], Any], *, patience_s: float) -> Any:
-        """Do something on the connection beside the writer's, for so many seconds at most."""
-        if self._closing.is_set():
-            raise StoreError("the store is closed")
-        try:
-            return self._errands.submit(self._run_errand, run).result(patience_s)
-        except TooLate:
-            raise StoreError(f"{self.place} does not answer") from None
-        except psycopg.Error as error:
-            raise StoreError(f"cannot use {self.place}: {str(error).strip()}") from error
+    def query_long(self, text: str, values: Any = ()) -> list[Any]:
+        """All rows of a statement that may take long, on a connection of its own: short queries do not wait for it."""
+        found: list[Any] = self.run_long(lambda connection: _fetch(connection.execute(text, values)))
+        return found
 
-    def _run_errand(self, run: Callable[[Any], Any]) -> Any:
-        for again in (True, False):
-            if self._side is None or self._side.closed:
-                self._side = self.connect()
-            try:
-                return run(self._side)
-            except psycopg.OperationalError:
-                self._side.close()
-                if not again:
-                    raise
-        return None
+    def run_long(self, work: Callable[[Any], Any]) -> Any:
+        """The result of `work(connection)` that may take long; a StoreError if it does not come in time."""
+        return self._long_work.run(work, timeout_s=LONG_TIMEOUT_S)
 
     def close(self) -> None:
-        """Write what was appended, and let go of the database."""
+        """Write what was appended, and close all connections."""
         self._closing.set()
-        if not self._reads_only:
+        if not self.reads_only:
             unwritten = self.writer.close()
             if unwritten:
                 log.error("rows were not written, because the database is away", extra={"facts": {"rows": unwritten}})
-            self._ear.join(5)
-        self._errands.shutdown(wait=False, cancel_futures=True)
-        if self._side is not None:
-            self._side.close()
+            self._notified.join(5)
+        self._lookups.close()
+        self._long_work.close()
 
     def connect(self) -> Any:
-        """A connection that is set up as all are here."""
+        """A connection with the settings that all connections have here."""
         connection = psycopg.connect(self._url, autocommit=True, **_LIMITS)
         try:
             connection.execute(_SETTINGS)
@@ -153,32 +166,32 @@ class PostgresStore:
             raise
         return connection
 
-    def _hear(self) -> None:
-        """Wake the exchange when another replica has written. Whatever goes wrong here, it also looks by itself."""
+    def _follow_notifications(self) -> None:
+        """Wake the synchronisation when another replica has written. It also polls, so an error here only delays it."""
         while not self._closing.is_set():
             try:
                 with self.connect() as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
                     while not self._closing.is_set():
-                        for said in connection.notifies(timeout=1.0, stop_after=1):
-                            if said.payload != str(self.replica):
+                        for notice in connection.notifies(timeout=1.0, stop_after=1):
+                            if notice.payload != str(self.replica):
                                 self.writer.call()
             except psycopg.Error:
                 self._closing.wait(1.0)
 
 
 def shown(url: str) -> str:
-    """A URL without its password.
+    """A URL without its user and password.
 
     >>> shown("postgresql://ann:secret@db.example:5433/routes?sslmode=require")
     'postgresql://db.example:5433/routes'
     """
     try:
-        said = conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
     except psycopg.Error:
         return "postgresql://..."
-    port = f":{said['port']}" if said.get("port") else ""
-    return f"postgresql://{said.get('host', '')}{port}/{said.get('dbname', '')}"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{parts.get('host', '')}{port}/{parts.get('dbname', '')}"
 
 
 def _fetch(cursor: Any) -> list[Any]:

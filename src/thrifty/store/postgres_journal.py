@@ -1,19 +1,69 @@
 """The log of one router in PostgreSQL."""
 
-import hashlib
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import psycopg
-
-from thrifty.store.log import CHANGE, DECISION, KEPT_SNAPSHOTS, OUTCOME, Listener, Row, StoreError, check_covered
+from thrifty.store.log import (
+    CHANGE,
+    DECISION,
+    KEPT_SNAPSHOTS,
+    OUTCOME,
+    PAGE_ROWS,
+    Listener,
+    Placed,
+    Row,
+    StoreError,
+    check_covered,
+    check_voidable,
+    pruned_error,
+)
+from thrifty.store.packed import pack, unpack
 
 if TYPE_CHECKING:
     from thrifty.store.postgres import PostgresStore
 
+PRUNE_ROWS = 10_000
+"""Rows of a router that one commit of a prune deletes, at most."""
+
 _FIELDS = ", ".join(Row._fields)
-_FORGETTING = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
+_RESETS = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
+_VALID = "position <> ALL (ARRAY(SELECT position FROM voided))"
+_ROWS = f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND position > %s AND position <= %s AND {_VALID}"
+PAGE = f"{_ROWS} ORDER BY position LIMIT {PAGE_ROWS}"
+FIND = (
+    f"WITH decision AS (SELECT position FROM log WHERE router = %(router)s AND replica = %(replica)s "
+    f"AND sequence = %(sequence)s AND kind = '{DECISION}' AND {_VALID}) "
+    f"SELECT position, {_FIELDS} FROM log WHERE position = (SELECT position FROM decision) AND position < %(before)s "
+    f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND replica = %(replica)s "
+    f"AND sequence = %(sequence)s AND kind = '{OUTCOME}' AND position < %(before)s AND {_VALID} "
+    f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND {_RESETS} "
+    f"AND position > (SELECT position FROM decision) AND position < %(before)s AND {_VALID} ORDER BY position"
+)
+NTH_LAST = (
+    f"SELECT position FROM log WHERE router = %s AND kind = '{DECISION}' AND position <= %s AND {_VALID} "
+    "ORDER BY position DESC LIMIT 1 OFFSET %s"
+)
+NEXT = "SELECT position FROM log WHERE router = %s AND position > %s ORDER BY position LIMIT 1"
+# A scalar subquery is looked up row by row; the planner could turn NOT EXISTS into a join that reads every outcome.
+_UNANSWERED = (
+    f"kind = '{DECISION}' AND (SELECT 1 FROM log AS answer WHERE answer.router = log.router AND answer.replica = log.replica "
+    f"AND answer.sequence = log.sequence AND answer.kind = '{OUTCOME}' "
+    "AND answer.position <> ALL (ARRAY(SELECT position FROM voided)) LIMIT 1) IS NULL"
+)
+OPEN_BETWEEN = f"{_ROWS} AND {_UNANSWERED} ORDER BY position LIMIT %s"
+OPEN_AMONG = (
+    f"SELECT position, {_FIELDS} FROM log WHERE position = ANY (%s) AND router = %s AND {_VALID} AND {_UNANSWERED} "
+    "ORDER BY position"
+)
+PRUNE_END = "SELECT position FROM log WHERE router = %s AND position > %s AND position <= %s ORDER BY position LIMIT 1 OFFSET %s"
+PRUNE_STOP = (
+    f"SELECT position FROM log WHERE router = %s AND position > %s AND position <= %s AND kind = '{DECISION}' AND at >= %s "
+    "ORDER BY position LIMIT 1"
+)
+MARK_PRUNED = "INSERT INTO pruned VALUES (%s, %s) ON CONFLICT (router) DO UPDATE SET upto = greatest(pruned.upto, excluded.upto)"
+_OLD = f"FROM log WHERE router = %s AND position > %s AND position <= %s AND kind <> '{CHANGE}'"
+PRUNE_SOME = f"SELECT EXISTS (SELECT {_OLD})"
+PRUNE_DELETE = f"WITH deleted AS (DELETE {_OLD} RETURNING 1) SELECT count(*) FROM deleted"
 
 
 class PostgresJournal:
@@ -56,111 +106,148 @@ class PostgresJournal:
     def recover(self) -> None:
         """See `Journal`."""
 
-    def read(self, after: int, upto: int | None = None) -> Iterator[tuple[int, Row]]:
+    def read(self, after: int, upto: int | None = None) -> Iterator[Placed]:
         """See `Journal`."""
-        yield from self._rows(after, 2**62 if upto is None else upto, fold=True)
+        last = 2**62 if upto is None else upto
+        while True:
+            page = self._page(after, last)
+            pruned = self._pruned()  # a prune commits this mark before it deletes: without a mark the page is complete
+            if pruned > after:
+                raise pruned_error(self._router, pruned)
+            if not page:
+                return
+            yield from page
+            after = page[-1][0]
 
-    def scan(self) -> Iterator[tuple[int, Row]]:
+    def scan(self) -> Iterator[Placed]:
         """See `Journal`."""
-        yield from self._rows(0, 2**62, fold=False)
+        return self._rows(0, 2**62)
 
-    def _rows(self, after: int, upto: int, *, fold: bool) -> Iterator[tuple[int, Row]]:
-        """In one view of the database, so that nothing can be pruned away meanwhile."""
-        try:
-            with self._store.connect() as connection, connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                pruned = connection.execute("SELECT upto FROM pruned WHERE router = %s", (self._router,)).fetchone()
-                if fold and pruned and pruned[0] > after:
-                    raise StoreError(
-                        f"rows up to {pruned[0]} of {self._router!r} were pruned, and no snapshot that covers them is whole"
-                    )
-                with connection.cursor("log") as cursor:
-                    cursor.itersize = 10_000
-                    cursor.execute(
-                        f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND position > %s AND position <= %s "
-                        "ORDER BY position",
-                        (self._router, after, upto),
-                    )
-                    for position, *fields in cursor:
-                        yield position, Row(*fields)
-        except psycopg.Error as error:
-            raise StoreError(f"cannot read {self._store.place}: {str(error).strip()}") from error
+    def _rows(self, after: int, upto: int) -> Iterator[Placed]:
+        while page := self._page(after, upto):
+            yield from page
+            after = page[-1][0]
 
-    def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Row]:
+    def _page(self, after: int, upto: int) -> list[Placed]:
+        return _placed(self._store.query_long(PAGE, (self._router, after, upto)))
+
+    def _pruned(self) -> int:
+        found = self._store.query_long("SELECT upto FROM pruned WHERE router = %s", (self._router,))
+        return int(found[0][0]) if found else 0
+
+    def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Placed]:
         """See `Journal`."""
-        rows = self._store.query(
-            f"WITH decision AS (SELECT position FROM log WHERE router = %(router)s AND replica = %(replica)s "
-            f"AND sequence = %(sequence)s AND kind = '{DECISION}') "
-            f"SELECT position, {_FIELDS} FROM log WHERE position = (SELECT position FROM decision) AND position < %(before)s "
-            f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND replica = %(replica)s "
-            f"AND sequence = %(sequence)s AND kind = '{OUTCOME}' AND position < %(before)s "
-            f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND {_FORGETTING} "
-            f"AND position > (SELECT position FROM decision) AND position < %(before)s ORDER BY position",
-            {"router": self._router, "replica": replica, "sequence": sequence, "before": 2**62 if before is None else before},
-        )
-        return [Row(*row[1:]) for row in rows] if rows and rows[0][1] == DECISION else []
+        last = 2**62 if before is None else before
+        values = {"router": self._router, "replica": replica, "sequence": sequence, "before": last}
+        rows = _placed(self._store.query(FIND, values))
+        return rows if rows and rows[0][1].kind == DECISION else []
 
-    def recent(self, decisions: int, *, upto: int) -> list[Row]:
+    def recent(self, decisions: int, *, upto: int) -> list[Placed]:
         """See `Journal`."""
-        found = self._store.query(
-            f"SELECT position FROM log WHERE router = %s AND kind = '{DECISION}' AND position <= %s "
-            "ORDER BY position DESC LIMIT 1 OFFSET %s",
-            (self._router, upto, decisions - 1), patience_s=60.0,
-        )  # fmt: skip
-        rows = self._store.query(
-            f"SELECT {_FIELDS} FROM log WHERE router = %s AND position BETWEEN %s AND %s AND (kind <> '{CHANGE}' OR {_FORGETTING}) "
-            "ORDER BY position",
-            (self._router, found[0][0] if found else 0, upto), patience_s=60.0,
-        )  # fmt: skip
-        return [Row(*row) for row in rows]
+        found = self._store.query_long(NTH_LAST, (self._router, upto, decisions - 1))
+        rows = self._rows(found[0][0] - 1 if found else 0, upto)
+        return [each for each in rows if each[1].kind != CHANGE or each[1].code in ("create", "reset")]
+
+    def open_decisions(self, *, after: int, upto: int, limit: int) -> list[Placed]:
+        """See `Journal`."""
+        return self._store.open_decisions[self._router].find(self, after=after, upto=upto, limit=limit)
+
+    def durable_position(self) -> int:
+        """See `OpenQueries`; for reading only, nothing is remembered."""
+        return 0 if self._store.reads_only else self._store.writer.position
+
+    def next_position(self, after: int) -> int | None:
+        """See `OpenQueries`."""
+        found = self._store.query_long(NEXT, (self._router, after))
+        return int(found[0][0]) if found else None
+
+    def open_between(self, after: int, upto: int, limit: int) -> list[Placed]:
+        """See `OpenQueries`."""
+        return _placed(self._store.query_long(OPEN_BETWEEN, (self._router, after, upto, limit)))
+
+    def open_among(self, positions: tuple[int, ...]) -> list[Placed]:
+        """See `OpenQueries`."""
+        return _placed(self._store.query_long(OPEN_AMONG, (list(positions), self._router)))
+
+    def settled_blocks(self) -> Iterable[int]:
+        """See `OpenQueries`."""
+        return [block for (block,) in self._store.query_long("SELECT block FROM settled WHERE router = %s", (self._router,))]
+
+    def settle_block(self, block: int) -> None:
+        """See `OpenQueries`."""
+        self._store.query_long("INSERT INTO settled VALUES (%s, %s) ON CONFLICT DO NOTHING", (self._router, block))
 
     def save_snapshot(self, position: int, body: bytes) -> None:
         """See `Journal`."""
-        packed = zlib.compress(body, 1)
-        values = (self._router, position, packed, hashlib.sha256(packed).hexdigest())
+        packed, digest = pack(body)
 
         def save(connection: Any) -> None:
             with connection.transaction():
-                connection.execute("INSERT INTO snapshots VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", values)
+                connection.execute(
+                    "INSERT INTO snapshots VALUES (%s, %s, %s, %s) "
+                    "ON CONFLICT (router, position) DO UPDATE SET body = excluded.body, digest = excluded.digest",
+                    (self._router, position, packed, digest),
+                )
                 connection.execute(
                     "DELETE FROM snapshots WHERE router = %(router)s AND position NOT IN "
                     "(SELECT position FROM snapshots WHERE router = %(router)s ORDER BY position DESC LIMIT %(kept)s)",
                     {"router": self._router, "kept": KEPT_SNAPSHOTS},
                 )
 
-        self._store.errand(save, patience_s=60.0)
+        self._store.run_long(save)
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """See `Journal`."""
-        rows = self._store.query(
-            "SELECT position, body, digest FROM snapshots WHERE router = %s ORDER BY position DESC",
-            (self._router,),
-            patience_s=60.0,
-        )
-        for position, packed, digest in rows:
-            if hashlib.sha256(packed).hexdigest() == digest:
-                yield position, zlib.decompress(packed)
+        listed = "SELECT position FROM snapshots WHERE router = %s ORDER BY position DESC"
+        for (position,) in self._store.query_long(listed, (self._router,)):
+            text = "SELECT body, digest FROM snapshots WHERE router = %s AND position = %s"
+            for packed, digest in self._store.query_long(text, (self._router, position)):
+                body = unpack(packed, digest)
+                if body is not None:
+                    yield position, body
 
     def prune(self, *, before: float, upto: int) -> int:
         """See `Journal`."""
-        check_covered(self._router, upto, self.snapshots())
+        run, router, after, deleted = self._store.query_long, self._router, 0, 0
+        check_covered(router, upto, self.snapshots())
+        while after < upto:
+            ends = run(PRUNE_END, (router, after, upto, PRUNE_ROWS - 1))
+            end = int(ends[0][0]) if ends else upto
+            stop = run(PRUNE_STOP, (router, after, end, before))
+            last = int(stop[0][0]) - 1 if stop else end
+            if run(PRUNE_SOME, (router, after, last))[0][0]:
+                if not deleted:
+                    run(MARK_PRUNED, (router, upto))
+                deleted += int(run(PRUNE_DELETE, (router, after, last))[0][0])
+            if stop:
+                break
+            after = end
+        return deleted
 
-        def prune(connection: Any) -> int:
+    def void(self, position: int, *, reason: str) -> None:
+        """See `Journal`. Replicas that run have applied the row already: they must be started again."""
+        found = self._store.row_at(position)
+        if found is None or found[0] != self._router:
+            raise StoreError(f"the log of {self._router!r} has no row {position}")
+        check_voidable(position, pruned=self._pruned(), snapshots=[at for at, _ in self.snapshots()])
+
+        def mark(connection: Any) -> None:
             with connection.transaction():
-                (first,) = connection.execute(
-                    f"SELECT min(position) FROM log WHERE router = %s AND kind = '{DECISION}' AND at >= %s", (self._router, before)
-                ).fetchone()
-                last = upto if first is None else min(upto, first - 1)
-                count = connection.execute(
-                    f"DELETE FROM log WHERE router = %s AND position <= %s AND kind <> '{CHANGE}'", (self._router, last)
-                ).rowcount
-                if count:
-                    connection.execute(
-                        "INSERT INTO pruned VALUES (%s, %s) ON CONFLICT (router) DO UPDATE "
-                        "SET upto = greatest(pruned.upto, excluded.upto)",
-                        (self._router, upto),
-                    )
-                return int(count)
+                connection.execute("DELETE FROM settled WHERE router = %s", (self._router,))
+                connection.execute("DELETE FROM snapshots WHERE router = %s AND position >= %s", (self._router, position))
+                connection.execute(
+                    "INSERT INTO voided (position, router, reason) VALUES (%s, %s, %s) "
+                    "ON CONFLICT (position) DO UPDATE SET reason = excluded.reason",
+                    (position, self._router, reason),
+                )
 
-        return int(self._store.errand(prune, patience_s=3600.0))
+        self._store.run_long(mark)
+        self._store.open_decisions[self._router].forget()
+
+    def voided(self) -> dict[int, str]:
+        """See `Journal`."""
+        return dict(self._store.query("SELECT position, reason FROM voided WHERE router = %s ORDER BY position", (self._router,)))
+
+
+def _placed(rows: list[Any]) -> list[Placed]:
+    return [(row[0], Row(*row[1:])) for row in rows]

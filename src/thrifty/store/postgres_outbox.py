@@ -1,4 +1,4 @@
-"""The outbox: rows on their way to a database that may be away, and those who wait for them."""
+"""The outbox: rows that are not written yet, and the threads that wait for them. The database may be away (out of reach)."""
 
 import logging
 import threading
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from thrifty.store.log import Row, StoreError
 
-PATIENCE_S = 2.0
-"""A commit that takes longer means that the database is away."""
+COMMIT_TIMEOUT_S = 2.0
+"""If a commit takes longer, the database is away."""
 
 MOST_OPEN = 200_000
 """Rows kept for a database that is away, at most."""
@@ -19,18 +19,18 @@ log = logging.getLogger("thrifty.store")
 
 @dataclass(slots=True)
 class Item:
-    """A row on its way."""
+    """A row that is not written yet."""
 
     router: str
     row: Row
-    keep: bool  # to be written when the database is back, rather than given up when it goes away
-    life: int = 0  # how often the router had been deleted
+    keep: bool  # write it when the database is back; otherwise it is dropped when the database goes away
+    life: int = 0  # how many times the router had been deleted
     degraded: bool = False  # given out before it was written
     refused: bool = False
 
 
 class PostgresOutbox:
-    """Open rows by ticket. Those that say `keep` outlive the database's absence, for `degraded_s` seconds; others are given up.
+    """Open rows by ticket. While the database is away, rows with `keep` are kept for `degraded_s` seconds and others dropped.
 
     >>> outbox = PostgresOutbox(degraded_s=60.0)
     >>> row = Row("d", 1, 1, 0.0, "", None, "a", 1.0, 0.5, "only", None)
@@ -44,7 +44,7 @@ class PostgresOutbox:
         self._degraded_s = degraded_s
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
-        self._gates: dict[int, list[threading.Lock]] = {}  # of those who wait, by ticket
+        self._gates: dict[int, list[threading.Lock]] = {}  # of waiting threads, by ticket
         self._open: dict[int, Item] = {}
         self._lost: dict[int, StoreError] = {}
         self._ticket = 0
@@ -54,7 +54,7 @@ class PostgresOutbox:
         self.failure: StoreError | None = None
 
     def append(self, router: str, row: Row, *, keep: bool) -> int:
-        """Hand over a row; its ticket. One that is not to be kept is refused while the database is away."""
+        """Append a row; returns its ticket. While the database is away, only rows with `keep` are accepted."""
         with self._lock:
             self._admit(keep=keep)
             self._ticket += 1
@@ -63,7 +63,7 @@ class PostgresOutbox:
             return self._ticket
 
     def admit(self, *, keep: bool) -> None:
-        """Raise a StoreError when `append` would."""
+        """Raise a StoreError if `append` would."""
         with self._lock:
             self._admit(keep=keep)
 
@@ -82,16 +82,16 @@ class PostgresOutbox:
             raise StoreError(f"the database is away, and {MOST_OPEN} rows wait for it: {why}")
 
     def _away_s(self) -> float | None:
-        """For how long the database has been away."""
+        """Seconds since the database went away; None if it is there."""
         now = time.monotonic()
         if self._away_since is not None:
             return now - self._away_since
-        if self._busy_since is not None and now - self._busy_since > PATIENCE_S:
+        if self._busy_since is not None and now - self._busy_since > COMMIT_TIMEOUT_S:
             return now - self._busy_since
         return None
 
     def is_durable(self, ticket: int) -> bool:
-        """Whether a row is stored; a StoreError when it was given up, or may not be waited for."""
+        """True if a row is stored; a StoreError if it was dropped, or may be."""
         with self._lock:
             return self._is_durable(ticket)
 
@@ -104,7 +104,7 @@ class PostgresOutbox:
         return item is None
 
     def is_degraded(self, ticket: int) -> bool:
-        """Whether a row waits for a database that is away; from then on it counts as given out."""
+        """True if a row waits for a database that is away; from then on the decision counts as given out."""
         with self._lock:
             item = self._open.get(ticket)
             if item is None or not item.keep or item.refused:
@@ -113,7 +113,7 @@ class PostgresOutbox:
             return item.degraded
 
     def wait(self, ticket: int) -> None:
-        """Return when a row is stored, or the database is away and the row is kept for it."""
+        """Return when a row is stored, or kept because the database is away."""
         while not self.is_durable(ticket) and not self.is_degraded(ticket):
             gate = threading.Lock()
             gate.acquire()
@@ -121,7 +121,7 @@ class PostgresOutbox:
                 if ticket not in self._open:
                     continue
                 self._gates.setdefault(ticket, []).append(gate)
-            gate.acquire(timeout=0.5)  # a database that hangs opens no gate
+            gate.acquire(timeout=0.5)  # a database that hangs releases no gate
 
     def _set_back(self) -> None:
         """Note that the database answers."""
@@ -131,28 +131,28 @@ class PostgresOutbox:
             self.failure = self._away_since = self._busy_since = None
 
     def _set_away(self, failure: StoreError) -> None:
-        """Note that the database is away, and give up what is not to be kept for it."""
+        """Note that the database is away, and drop the rows without `keep`."""
         with self._lock:
             if self._away_since is None:
                 self._away_since = self._busy_since or time.monotonic()
                 log.warning("the database is away", extra={"facts": {"error": str(failure), "open": len(self._open)}})
             self.failure, self._busy_since = failure, None
-            given_up = [ticket for ticket, item in self._open.items() if not item.keep]
-            for ticket in given_up:
+            dropped = [ticket for ticket, item in self._open.items() if not item.keep]
+            for ticket in dropped:
                 del self._open[ticket]
                 self._lost[ticket] = failure
             for ticket in list(self._lost)[:-MOST_OPEN]:
                 del self._lost[ticket]
-            self._let_through(list(self._gates))
+            self._release(list(self._gates))
 
     def _settle(self, tickets: Collection[int]) -> None:
-        """Rows of these tickets are where they belong."""
+        """Note that the rows of these tickets are stored or refused."""
         with self._lock:
             for ticket in tickets:
                 self._open.pop(ticket, None)
-            self._let_through(tickets)
+            self._release(tickets)
 
-    def _let_through(self, tickets: Iterable[int]) -> None:
+    def _release(self, tickets: Iterable[int]) -> None:
         for ticket in tickets:
             for gate in self._gates.pop(ticket, ()):
                 gate.release()

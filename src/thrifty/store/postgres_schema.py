@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL: numbered migrations, run by whichever replica starts first."""
+"""The tables in PostgreSQL: numbered migrations, run by the replica that starts first."""
 
 from typing import Any
 
@@ -25,15 +25,35 @@ MIGRATIONS = (
     CREATE TABLE keys (digest text PRIMARY KEY, name text NOT NULL, role text NOT NULL);
     CREATE SEQUENCE replicas;
     """,
+    """
+    CREATE TABLE voided (
+        position bigint PRIMARY KEY, router text NOT NULL, reason text NOT NULL, at timestamptz NOT NULL DEFAULT now()
+    );
+    ALTER TABLE keys ADD COLUMN revoked boolean NOT NULL DEFAULT false;
+    CREATE TABLE settled (router text NOT NULL, block bigint NOT NULL, PRIMARY KEY (router, block));
+    """,
 )
 """Numbered by their place; schema_version has a row for each that was run."""
 
 _LOCK = 0x7468726966747900
-"""The number of the advisory lock under which replicas migrate one after another."""
+"""The number of the advisory lock that a replica holds while it migrates."""
+
+
+def check_version(connection: Any, place: str, *, reading: bool) -> None:
+    """Raise a StoreError unless the database has tables of thrifty and, for reading, all migrations."""
+    (table,) = connection.execute("SELECT to_regclass('thrifty.schema_version')").fetchone()
+    if table is None:
+        raise StoreError(f"there is no store in it: check the name, or start `thrifty serve --store {place}` to make one")
+    (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()
+    if reading and version < len(MIGRATIONS):
+        raise StoreError(
+            f"it was set up by an older thrifty (schema {version}, this one needs {len(MIGRATIONS)}): "
+            "upgrade it with `thrifty repair`"
+        )
 
 
 def migrate(connection: Any) -> None:
-    """Bring the tables up to date, in one transaction; a second replica waits for the first and finds nothing to do."""
+    """Bring the tables up to date, in one transaction. A second replica waits for the first and then has nothing to do."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         connection.execute("CREATE SCHEMA IF NOT EXISTS thrifty")

@@ -1,0 +1,50 @@
+"""The tables in a SQLite file: numbered migrations. `user_version` of a file is the number of migrations it has had."""
+
+import sqlite3
+from pathlib import Path
+
+from thrifty.store.log import StoreError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE log (
+        position INTEGER PRIMARY KEY, router TEXT NOT NULL, kind TEXT NOT NULL, replica INTEGER NOT NULL, sequence INTEGER NOT NULL,
+        at REAL NOT NULL, segment TEXT, request_id TEXT, arm TEXT, value REAL, cost REAL, code TEXT NOT NULL, detail TEXT
+    ) STRICT;
+    CREATE INDEX log_sequence ON log (router, sequence);
+    CREATE TABLE snapshots (
+        router TEXT NOT NULL, position INTEGER NOT NULL, body BLOB NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (router, position)
+    ) STRICT;
+    CREATE TABLE pruned (router TEXT PRIMARY KEY, upto INTEGER NOT NULL) STRICT;
+    CREATE TABLE keys (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL) STRICT;
+    """,
+    """
+    CREATE INDEX log_changes ON log (router, position) WHERE kind = 'c';
+    """,
+    # A row of `snapshots` with an empty body has its body in `snapshot_pieces`, under the same digest.
+    """
+    CREATE INDEX log_router ON log (router, position);
+    CREATE TABLE voided (position INTEGER PRIMARY KEY, router TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL) STRICT;
+    ALTER TABLE keys ADD COLUMN revoked INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE snapshot_pieces (
+        router TEXT NOT NULL, digest TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (router, digest, number)
+    ) STRICT;
+    CREATE TABLE settled (router TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (router, block)) STRICT, WITHOUT ROWID;
+    """,
+)
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The number of migrations that a file has had; a StoreError if it is more than this version of thrifty knows."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise StoreError(f"{path} was written by a newer thrifty (schema {version}, this one knows {len(MIGRATIONS)})")
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the tables of a file up to date, each migration in a transaction of its own."""
+    version = version_of(connection, path)
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
