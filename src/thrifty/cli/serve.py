@@ -34,6 +34,8 @@ def run(options: argparse.Namespace) -> None:
     try:
         from thrifty.service.server import serve
     except ImportError as error:
+        if str(error.name).startswith("thrifty"):
+            raise
         raise ValueError(f"the service needs {error.name}: pip install 'thrifty[service]'") from None
     from thrifty.service.config import Config, settings
     from thrifty.store import StoreError

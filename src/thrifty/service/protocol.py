@@ -117,9 +117,12 @@ class HotProtocol(HttpToolsProtocol):
         self.refuse(ServiceProblemError(408, "timeout", f"the {part} of the request did not come in time"))
 
     def refuse(self, problem: ServiceProblemError) -> None:
-        """Answer, and end the connection."""
+        """Answer, and end the connection. Behind requests that are not answered yet there is no answer, just the end."""
         self.refused, self.exchange = True, None
-        if not self.transport.is_closing():
+        if self.owes_answer():
+            if self.phase == BODY:
+                self.pipeline.popleft()  # the request that is refused; its body is never going to be whole
+        elif not self.transport.is_closing():
             self.transport.write(_response(problem.status, problem.body(), problem.headers(), keep_alive=False))
             self.transport.close()
 
@@ -135,7 +138,7 @@ class HotProtocol(HttpToolsProtocol):
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
-        elif self.ending and self.phase == IDLE:
+        elif self.refused or (self.ending and self.phase == IDLE):
             self.transport.close()
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -244,7 +247,11 @@ class HotProtocol(HttpToolsProtocol):
         exchange = self.exchange
         if exchange is not None:
             self.exchange = None
-            self.service.hot_path.take(exchange.path, self.headers, exchange.body, exchange.reply)
+            try:
+                self.service.hot_path.take(exchange.path, self.headers, exchange.body, exchange.reply)
+            except Exception as error:
+                problem = internal_problem(error, path=exchange.path)
+                exchange.reply(problem.status, problem.body(), problem.headers())
         elif not self.refused:
             super().on_message_complete()
 
