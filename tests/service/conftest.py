@@ -28,7 +28,7 @@ class Service:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         for _ in range(600):
             try:
-                if httpx.get(f"{self.url}/healthz", timeout=1).status_code == 200:
+                if httpx.get(f"{self.url}/readyz", timeout=1).status_code == 200:
                     return self
             except httpx.TransportError:
                 pass

@@ -13,9 +13,10 @@ import pytest
 from tests.service.test_http import SMS, Caller, running
 
 ASKED = json.dumps({"router": "sms", "segment": "DE"}).encode()
-PLAIN = b"POST /v1/decisions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(ASKED), ASKED)
-CHUNKED = b"POST /v1/decisions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(ASKED), ASKED)
-HEALTH = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+POST = b"POST /v1/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+PLAIN = POST + b"content-length: %d\r\n\r\n%s" % (len(ASKED), ASKED)
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(ASKED), ASKED)
+HEALTH = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +93,11 @@ def test_a_connection_that_shall_end_does(client: Caller, asks: bytes) -> None:
 
 def test_expect_continue_and_bodies_that_are_too_long(client: Caller) -> None:
     with connect(client) as connection:
-        connection.sendall(PLAIN.replace(b"host: x", b"host: x\r\nexpect: 100-continue"))
+        connection.sendall(PLAIN.replace(b"host: localhost", b"host: localhost\r\nexpect: 100-continue"))
         assert b"100 Continue" in connection.recv(25)
     with connect(client) as connection:
         limit = client.app.config.max_body
-        connection.sendall(b"POST /v1/decisions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % (limit + 1))
+        connection.sendall(POST + b"content-length: %d\r\n\r\n" % (limit + 1))
         assert answers(connection, 1)[0][0] == 413
 
 

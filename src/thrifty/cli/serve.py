@@ -1,34 +1,32 @@
-"""`thrifty serve` and `thrifty keys`: run the decision service, and give out keys to it."""
+"""`thrifty serve`: run the decision service. The flags are the settings of `thrifty.service.config`."""
 
 import argparse
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
+
+from thrifty.cli import keys
+
+DEMO_STORE, DEMO_ROUTER = "sqlite:///thrifty-demo.db", "sms-demo"
+"""Where --traffic keeps its router, and what it calls it."""
 
 
 def add_to(commands: Any) -> None:
     """Add the commands to the parser."""
+    from thrifty.service.config import settings
+
     parser = commands.add_parser("serve", help="run the decision service")
-    parser.add_argument("--store", help="sqlite:///FILE (default sqlite:///thrifty.db) or postgresql://USER@HOST/DATABASE")
-    parser.add_argument("--host", help="the address to listen on (default 127.0.0.1); others need keys")
-    parser.add_argument("--port", type=int, help="the port (default 8321)")
-    parser.add_argument("--max-body", type=int, help="bytes of a request, at most (default 1048576)")
-    parser.add_argument("--max-batch", type=int, help="decisions or outcomes in a request, at most (default 1000)")
-    parser.add_argument("--degraded-s", help="seconds for which decisions go on while PostgreSQL is away (default 60)")
-    parser.add_argument("--keep-days", help="delete decisions older than so many days from the log (default 0: keep all)")
-    parser.add_argument("--admin-key", help="an admin key besides those in the store; better given as THRIFTY_ADMIN_KEY")
-    parser.add_argument("--log-level", help="debug, info, warning or error (default info)")
-    parser.add_argument("--config", help="a TOML file with any of these settings")
-    parser.add_argument("--traffic", action="store_true", help="also send simulated SMS traffic, to see it learn")
-    parser.set_defaults(run=run)
-    keys = commands.add_parser("keys", help="give out an API key for the decision service")
-    keys.add_argument("name", help="whom the key is for")
-    keys.add_argument("--role", default="decide,outcome", help="decide, outcome, admin, or several separated by commas")
-    keys.add_argument("--revoke", action="store_true", help="take back all keys of this name instead")
-    keys.add_argument(
-        "--store", default="sqlite:///thrifty.db", help="the store of the service, which must not be running on SQLite"
+    for setting in settings():
+        text = f"{setting.meaning} (default: {setting.default_text})".replace("%", "%%")
+        parser.add_argument(setting.flag, metavar=setting.kind.__name__.replace("tuple", "names").upper(), help=text)
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with any of these settings")
+    parser.add_argument(
+        "--traffic", action="store_true", help=f"also send simulated SMS traffic, to a store of its own (default {DEMO_STORE})"
     )
-    keys.set_defaults(run=run_keys)
+    parser.set_defaults(run=run)
+    keys.add_to(commands)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -36,42 +34,41 @@ def run(options: argparse.Namespace) -> None:
     try:
         from thrifty.service.server import serve
     except ImportError as error:
+        if str(error.name).startswith("thrifty"):
+            raise
         raise ValueError(f"the service needs {error.name}: pip install 'thrifty[service]'") from None
-    from thrifty.service.config import Config
+    from thrifty.service.config import Config, settings
     from thrifty.store import StoreError
 
-    names = ("store", "host", "port", "max_body", "max_batch", "degraded_s", "keep_days", "admin_key", "log_level")
-    config = Config.load({name: getattr(options, name) for name in names}, file=options.config)
-    traffic = None
-    if options.traffic:
-        url = f"http://{config.host}:{config.port}"
+    flags = {setting.name: getattr(options, setting.name) for setting in settings()}
+    config = Config.load(flags, file=options.config)
+    if options.traffic and config.store == Config.store and flags["store"] is None and "THRIFTY_STORE" not in os.environ:
+        config = replace(config, store=DEMO_STORE)
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def send_traffic(url: str) -> None:
         print(f"serving on {url}, with simulated traffic; see {url}/docs; Ctrl-C ends it", flush=True)
-        traffic = subprocess.Popen([sys.executable, "-m", "thrifty.cli.traffic", url, config.admin_key])
+        environment = {**os.environ, "THRIFTY_KEY": config.admin_key}
+        processes.append(subprocess.Popen([sys.executable, "-m", "thrifty.cli.traffic", url, DEMO_ROUTER], env=environment))
+
     try:
-        serve(config)
+        if options.traffic:
+            serve(config, check=check_demo_store, listening=send_traffic)
+        else:
+            serve(config)
     except StoreError as error:
         raise ValueError(str(error)) from None
     finally:
-        if traffic is not None:
-            traffic.terminate()
-            traffic.wait()
+        for process in processes:
+            process.terminate()
+            process.wait()
 
 
-def run_keys(options: argparse.Namespace) -> None:
-    """Print a new key, of which only the digest is kept; or take keys back."""
-    from thrifty.service.keys import checked_roles, digest, make_key
-    from thrifty.store import StoreError, open_store
-
-    role, key = checked_roles(options.role), make_key()
-    try:
-        store = open_store(options.store)
-        try:
-            if not options.revoke:
-                store.add_key(digest(key), options.name, role)
-            elif not store.remove_keys(options.name):
-                raise ValueError(f"there is no key of the name {options.name!r}")
-        finally:
-            store.close()
-    except StoreError as error:
-        raise ValueError(str(error)) from None
-    print(f"no key of {options.name} is valid any more" if options.revoke else key)
+def check_demo_store(store: Any) -> None:
+    """Raise a ValueError when a store holds routers that --traffic did not make."""
+    others = sorted(set(store.routers()) - {DEMO_ROUTER})
+    if others:
+        raise ValueError(
+            f"--traffic sends simulated outcomes and needs a store of its own, but this one has the router {others[0]!r}: "
+            "leave out --store and THRIFTY_STORE, or name another file"
+        )

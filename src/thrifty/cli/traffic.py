@@ -1,5 +1,9 @@
-"""Simulated SMS traffic to watch: `python -m thrifty.cli.traffic URL [KEY]`. It knows the truth; the service does not."""
+"""Simulated SMS traffic to watch: `python -m thrifty.cli.traffic URL ROUTER`, with the key in THRIFTY_KEY.
 
+It makes and changes the router of that name, and knows the truth; the service does not.
+"""
+
+import os
 import random
 import sys
 import time
@@ -15,27 +19,27 @@ DELIVERY = {
 """How often a message arrives, by segment and route."""
 
 
-def run(url: str, key: str | None, *, seed: int = 1, seconds: float | None = None, report_s: float = 5.0) -> int:
+def run(url: str, router: str, key: str | None, *, seed: int = 1, seconds: float | None = None, report_s: float = 5.0) -> int:
     """Send messages until stopped, or for so many seconds; the number sent."""
     rng = random.Random(seed)
     client = Client(url, key, retries=10)
-    print("making the router sms; its policy is compiled on first use, which can take a minute", flush=True)
+    print(f"making the router {router}; its policy is compiled on first use, which can take a minute", flush=True)
     while True:
         try:
-            client.put_router("sms", PRICES, 0.05, policy="cs-ts")
+            client.put_router(router, PRICES, 0.05, policy="cs-ts")
             break
         except ServiceUnavailableError:  # the service is still starting
             time.sleep(0.3)
     sent, started, reported = 0, time.monotonic(), time.monotonic()
     while seconds is None or time.monotonic() - started < seconds:
         segment = rng.choice(list(DELIVERY))
-        choice = client.decide("sms", segment)
+        choice = client.decide(router, segment)
         if choice.decision_id is not None and rng.random() < 0.98:  # some delivery reports never come
             client.record(choice.decision_id, reward=float(rng.random() < DELIVERY[segment][choice.arm]))
         sent += 1
         if time.monotonic() - reported > report_s:
             reported = time.monotonic()
-            said = client.explain("sms")
+            said = client.explain(router)
             shares = ", ".join(f"{arm['arm']} {arm['decisions'] / max(sent, 1):.0%}" for arm in said["arms"])
             print(f"{sent:,} messages; {shares}; saved {said['saved']:.2f}", flush=True)
     client.close()
@@ -44,6 +48,6 @@ def run(url: str, key: str | None, *, seed: int = 1, seconds: float | None = Non
 
 if __name__ == "__main__":
     try:
-        run(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] else None)
+        run(sys.argv[1], sys.argv[2], os.environ.get("THRIFTY_KEY") or None)
     except (KeyboardInterrupt, ServiceError):
         sys.exit(0)

@@ -10,19 +10,26 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.middleware.cors import CORSMiddleware
+
+from thrifty.service.access import Access
+from thrifty.service.bodies import Receive, read_body
 from thrifty.service.config import Config
-from thrifty.service.errors import ServiceProblemError
-from thrifty.service.hot_path import ROLES, Headers, HotPath
-from thrifty.service.keys import KeyRing, digest
+from thrifty.service.connections import Connections
+from thrifty.service.errors import ServiceProblemError, internal_problem
+from thrifty.service.hot_path import ROLES, HotPath
+from thrifty.service.request_checks import RequestChecks, has_body
 from thrifty.service.routers import Routers
 from thrifty.store import StoreError
 from thrifty.store.group_commit import GroupCommit
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("thrifty.service")
+
+TICK_S = 0.25
+"""How often deadlines, replicas and time-outs are looked at."""
 
 PRUNE_EVERY_S = 3600.0
 """How often old decisions are deleted, where the configuration says so."""
@@ -37,18 +44,21 @@ class App:
         from thrifty.service.admin import build_admin
 
         self.config, self.store = config, store
-        self.keys = self._key_ring()
-        if not self.keys and not config.loopback:
-            raise ValueError(
-                f"host {config.host} is reachable from elsewhere, and there are no keys: add one with `thrifty keys NAME`"
-            )
+        self.access = Access(config, store)
+        self.checks, self.connections = RequestChecks(config), Connections(config)
         self.routers = Routers(store)
-        self.ready = False
+        self.started = self.draining = False
         self._prune_at = time.monotonic()
         self.requests: dict[tuple[str, int], int] = {}
         self.seconds: dict[str, float] = {}
-        self.hot_path = HotPath(self.routers, max_batch=config.max_batch, authorise=self.authorise, count=self.count)
+        authorise = self.access.authorise
+        self.hot_path = HotPath(self.routers, max_batch=config.max_batch, authorise=authorise, count=self.count)
         self._admin = build_admin(self)
+        self._answer: Any = self._route
+        if config.allowed_origins:
+            self._answer = CORSMiddleware(
+                self._route, allow_origins=config.allowed_origins, allow_methods=["*"], allow_headers=["*"]
+            )  # fmt: skip
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or live through the life of the server."""
@@ -57,6 +67,15 @@ class App:
             return
         if scope["type"] != "http":
             raise RuntimeError(f"no {scope['type']} here")
+        try:
+            self.checks.check(scope["headers"], has_body=has_body(scope["headers"]))
+        except ServiceProblemError as problem:
+            self.count("refused", problem.status, 0.0)
+            await _send(send, problem.status, problem.body(), problem.headers())
+            return
+        await self._answer(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         if path not in ROLES or scope["method"] != "POST":
             await self._admin(scope, receive, send)
@@ -68,48 +87,36 @@ class App:
                 answered.set_result(said)
 
         try:
-            self.hot_path.take(path, scope["headers"], await self._body(scope, receive), reply)
+            body = await read_body(receive, scope["headers"], self.config.max_body)
+            self.hot_path.take(path, scope["headers"], body, reply)
         except ServiceProblemError as problem:
             self.hot_path.refuse(problem, path, started, reply)
         status, body, headers = await answered
-        headers = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await _send(send, status, body, headers)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """For the metrics."""
         self.requests[route, status] = self.requests.get((route, status), 0) + 1
         self.seconds[route] = self.seconds.get(route, 0.0) + seconds
 
-    def authorise(self, headers: Headers, role: str) -> None:
-        """Raise a ServiceProblemError unless the request carries a key for `role`."""
-        if not self.keys:
-            return
-        allowed = self.keys.allows(_presented(headers), role)
-        if allowed is None:
-            raise ServiceProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
-        if not allowed:
-            raise ServiceProblemError(403, "role", f"this key has not the role {role}")
-
     def who(self, scope: Scope) -> str:
-        """Who asks, for the log: the name of the key, if there is one, and the address."""
-        host = scope["client"][0] if scope.get("client") else ""
-        name = self.keys.name_of(_presented(scope["headers"]) or "")
-        return f"{name}@{host}" if name else host
+        """Who asks, for the log."""
+        return self.access.who(scope["headers"], scope.get("client"))
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        limit = self.config.max_body
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > limit:
-                raise ServiceProblemError(413, "size", f"the body must be at most {limit} bytes, got {value.decode()}")
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        while message.get("more_body"):
-            message = await receive()
-            body += message.get("body", b"")
-            if len(body) > limit:
-                raise ServiceProblemError(413, "size", f"the body must be at most {limit} bytes")
-        return body
+    def readiness(self) -> str:
+        """What /readyz says: "ready" or "degraded", and a line for each router that is quarantined; a problem when not ready."""
+        loading = self.routers.loading
+        if self.draining:
+            raise ServiceProblemError(503, "draining", "the service is stopping")
+        if not self.started:
+            raise ServiceProblemError(503, "store", "not started")
+        if loading:
+            raise ServiceProblemError(503, "loading", f"routers are being opened: {', '.join(loading)[:300] or 'all'}")
+        lines = [self.store.check()]
+        lines += [f"quarantined {name}: {' '.join(reason.split())}" for name, reason in self.routers.quarantined.items()]
+        return "".join(f"{line}\n" for line in lines)
+
+    # -- from start to end -------------------------------------------------------------------------------------------
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -131,33 +138,48 @@ class App:
         writer.callbacks.append(committed)
         if isinstance(writer, GroupCommit):
             writer.begin_soon = begin_soon
-        ticking = asyncio.create_task(self._tick())
-        self.ready = True
-        log.info("started", extra={"facts": {"routers": self.routers.names()}})
+        self.hot_path.run_on(loop)
+        self.routers.open()
+        tasks = [asyncio.create_task(self._tick()), asyncio.create_task(self._sweep())]
+        self.started = True
+        log.info("started")
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        self.ready = False
-        ticking.cancel()
-        await asyncio.gather(ticking, return_exceptions=True)
+        self.draining = True
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         writer.callbacks.remove(committed)
         writer.begin_soon = None
+        self.hot_path.slow.close()
         await asyncio.to_thread(self.routers.close)
         log.info("stopped")
         await send({"type": "lifespan.shutdown.complete"})
 
+    async def _sweep(self) -> None:
+        """Four times a second: connections that take too long, and requests that wait for a store that is away."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(TICK_S)
+            try:
+                self.hot_path.settle()
+                self.connections.sweep(loop.time())
+            except Exception as error:
+                internal_problem(error, during="sweep")
+
     async def _tick(self) -> None:
-        """Four times a second: deadlines, routers and keys of other replicas, and requests that wait for a store that is away."""
+        """Four times a second: deadlines, routers and keys of other replicas."""
         said = ""
         while True:
-            await asyncio.sleep(0.25)
-            self.hot_path.settle()
+            await asyncio.sleep(TICK_S)
             try:
                 await asyncio.to_thread(self._look_around)
                 said = ""
-            except StoreError as error:
+            except Exception as error:
                 if str(error) != said:
                     said = str(error)
-                    log.warning("store", extra={"facts": {"error": said}})
+                    trace = None if isinstance(error, StoreError) else error
+                    log.warning("store", exc_info=trace, extra={"facts": {"error": said}})
 
     def _look_around(self) -> None:
         self.routers.expire()
@@ -166,21 +188,10 @@ class App:
             self.routers.prune(time.time() - 86_400 * self.config.keep_days)
         if self.store.shared and self.store.check() == "ready":
             self.routers.follow()
-            keys = self._key_ring()
-            if keys or self.config.loopback:
-                self.keys = keys
-
-    def _key_ring(self) -> KeyRing:
-        keys = list(self.store.keys())
-        if self.config.admin_key:
-            keys.append((digest(self.config.admin_key), "admin", "admin"))
-        return KeyRing(keys)
+            self.access.refresh()
 
 
-def _presented(headers: Headers) -> str | None:
-    """The key that a request carries."""
-    key = None
-    for name, value in headers:
-        if name == b"authorization" and value[:7].lower() == b"bearer ":
-            key = value[7:].decode("latin-1")
-    return key
+async def _send(send: Send, status: int, body: bytes, headers: Any) -> None:
+    headers = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,9 +1,11 @@
-"""The hot_path: decisions and outcomes are asked for here, done at once, and answered when they are durable.
+"""The hot path: decisions and outcomes are asked for here, done at once, and answered when they are durable.
 
 Nobody blocks for that, and no task waits for it either: an answer is owed until a commit covers it, and whoever learns of the
-commit calls `settle`, which gives out all answers that are due.
+commit calls `settle`, which gives out all answers that are due. A call that may take long (a policy that is not compiled yet, a
+decision that has to be looked up in the log) runs in a worker thread, and its answer comes back to the loop.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,22 +13,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thrifty.router import Decision, Router
-from thrifty.router.decision import fallbacks_of, say_why
-from thrifty.service.errors import ServiceProblemError
-from thrifty.service.messages import (
-    DecisionAnswer,
-    DecisionRequest,
-    Estimate,
-    OutcomeAnswer,
-    OutcomeRequest,
-    ReasonBody,
-    decoded,
-)
+from thrifty.service.answers import explained
+from thrifty.service.errors import ServiceProblemError, internal_problem
+from thrifty.service.messages import DecisionAnswer, DecisionRequest, OutcomeAnswer, OutcomeRequest, decoded
+from thrifty.service.router_interface import ColdDecisionError, is_responsive
 from thrifty.service.routers import Routers
+from thrifty.service.workers import Workers
 from thrifty.store import StoreError
 
 ROLES = {"/v1/decisions": "decide", "/v1/outcomes": "outcome"}
-"""The routes of the hot_path, and what a key must be allowed to do there."""
+"""The routes of the hot path, and what a key must be allowed to do there."""
+
+SLOW_THREADS, SLOW_WAITING = 4, 256
+"""Worker threads for calls that may take long, and requests that may wait for one."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 Reply = Callable[[int, bytes, Headers], None]
@@ -35,6 +34,10 @@ Reply = Callable[[int, bytes, Headers], None]
 _decisions = msgspec.json.Decoder(DecisionRequest | list[DecisionRequest])
 _outcomes = msgspec.json.Decoder(OutcomeRequest | list[OutcomeRequest])
 _encode = msgspec.json.Encoder().encode
+
+
+class SlowCallError(Exception):
+    """A call that must not run on the event loop; nothing of it was done."""
 
 
 class Done(NamedTuple):
@@ -71,7 +74,7 @@ class Batch(NamedTuple):
 
 
 class HotPath:
-    """Takes requests for the hot routes, whatever brought them here. For one thread, that of the loop.
+    """Takes requests for the hot routes. For one thread, that of the loop.
 
     Parameters
     ----------
@@ -92,64 +95,106 @@ class HotPath:
     ) -> None:
         self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
         self._owed: list[tuple[Done | Batch, str, float, Reply]] = []
-        self._ways: dict[str, tuple[Any, Callable[[Any], Done]]] = {
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.slow = Workers("slow", threads=SLOW_THREADS, waiting=SLOW_WAITING)
+        self._calls: dict[str, tuple[Any, Callable[..., Done]]] = {
             "/v1/decisions": (_decisions, self._decide),
             "/v1/outcomes": (_outcomes, self._record),
         }
 
-    def take(self, path: str, headers: Headers, body: bytes, reply: Reply) -> None:
+    def run_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take requests in this loop's thread from now on."""
+        self._loop = loop
+
+    def take(self, path: str, headers: Headers, body: bytes | bytearray, reply: Reply) -> None:
         """Do what the body of a request to one of the routes asks for; `reply` is called now, or when that is durable."""
         started = time.perf_counter()
-        decoder, do = self._ways[path]
+        decoder, do = self._calls[path]
         try:
             self._authorise(headers, ROLES[path])
             asked = decoded(decoder, body)
-            done = self._do_all(do, asked) if isinstance(asked, list) else do(asked)
-            if not done.is_certain():
-                self._owed.append((done, path, started, reply))
+            if isinstance(asked, list):
+                self._take_batch(do, asked, path, started, reply)
                 return
-        except (ServiceProblemError, StoreError) as error:
+            try:
+                done = do(asked)
+            except SlowCallError:
+                self._start_slow(lambda: do(asked, slow=True), path, started, reply)
+                return
+        except Exception as error:
             self.refuse(error, path, started, reply)
             return
-        self._give(done, path, started, reply)
+        self._finish(done, path, started, reply)
 
     def settle(self) -> None:
         """Give out the answers that are due."""
         owed, self._owed = self._owed, []
-        for each in owed:
-            done, path, started, reply = each
-            try:
-                if not done.is_certain():
-                    self._owed.append(each)
-                    continue
-            except StoreError as error:
-                self.refuse(error, path, started, reply)
-                continue
-            self._give(done, path, started, reply)
+        for done, path, started, reply in owed:
+            self._finish(done, path, started, reply)
 
-    def refuse(self, error: ServiceProblemError | StoreError, path: str, started: float, reply: Reply) -> None:
-        """Answer that it cannot be done."""
-        problem = error if isinstance(error, ServiceProblemError) else ServiceProblemError(503, "store", str(error))
-        reply(problem.status, problem.body(), problem.headers())
+    def refuse(self, error: Exception, path: str, started: float, reply: Reply) -> None:
+        """Answer that it cannot be done; what nobody expected is logged."""
+        problem = _problem(error, path)
+        try:
+            reply(problem.status, problem.body(), problem.headers())
+        except Exception as failed:
+            internal_problem(failed, path=path)
         self._count(path, problem.status, time.perf_counter() - started)
 
-    def _give(self, done: Done | Batch, path: str, started: float, reply: Reply) -> None:
-        reply(200, _encode(done.answer()), ())
+    def _finish(self, done: Done | Batch, path: str, started: float, reply: Reply) -> None:
+        """Answer, or owe the answer. Nothing that goes wrong here keeps others from their answers."""
+        try:
+            if not done.is_certain():
+                self._owed.append((done, path, started, reply))
+                return
+            body = _encode(done.answer())
+        except Exception as error:
+            self.refuse(error, path, started, reply)
+            return
+        try:
+            reply(200, body, ())
+        except Exception as failed:
+            internal_problem(failed, path=path)
         self._count(path, 200, time.perf_counter() - started)
 
-    def _do_all(self, do: Callable[[Any], Done], asked: list[Any]) -> Batch:
+    # -- several at once, and slow ones ------------------------------------------------------------------------------
+
+    def _take_batch(self, do: Callable[..., Done], asked: list[Any], path: str, started: float, reply: Reply) -> None:
+        """Do all in order. From the first one that may take long, the rest is done in a worker thread."""
         if not 1 <= len(asked) <= self._max_batch:
             raise ServiceProblemError(422, "size", f"a batch must have 1 to {self._max_batch} items, got {len(asked)}")
         parts: list[Done | ServiceProblemError] = []
-        for each in asked:
-            try:
-                parts.append(do(each))
-            except ServiceProblemError as problem:
-                parts.append(problem)
-        return Batch(parts)
+        try:
+            for each in asked:
+                parts.append(_part(do, each, path, slow=False))
+        except SlowCallError:
+            rest = asked[len(parts) :]
+            self._start_slow(lambda: Batch(parts + [_part(do, each, path, slow=True) for each in rest]), path, started, reply)
+            return
+        self._finish(Batch(parts), path, started, reply)
 
-    def _decide(self, asked: DecisionRequest) -> Done:
+    def _start_slow(self, call: Callable[[], Done | Batch], path: str, started: float, reply: Reply) -> None:
+        """Run a call in a worker thread and give its answer back to the loop."""
+        loop = self._loop
+        assert loop is not None
+
+        def run() -> None:
+            try:
+                done = call()
+            except Exception as error:
+                _hand_over(loop, self.refuse, error, path, started, reply)
+            else:
+                _hand_over(loop, self._finish, done, path, started, reply)
+
+        if not self.slow.submit(run):
+            raise ServiceProblemError(503, "busy", f"{SLOW_WAITING} slow requests wait already; try again later")
+
+    # -- one of each -------------------------------------------------------------------------------------------------
+
+    def _decide(self, asked: DecisionRequest, *, slow: bool = False) -> Done:
         router = self._routers.router(asked.router)
+        if not slow and not is_responsive(router):
+            raise SlowCallError
         eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
         try:
             decision = router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context)
@@ -157,18 +202,26 @@ class HotPath:
             raise ServiceProblemError(422, "value", str(error)) from None
         return Done(router, decision.position, decision)
 
-    def _record(self, told: OutcomeRequest) -> Done:
+    def _record(self, told: OutcomeRequest, *, slow: bool = False) -> Done:
         if (told.decision_id is None) == (told.reference is None or told.router is None):
             raise ServiceProblemError(
                 422, "value", "an outcome needs a decision_id, or a router and a reference (the request_id of its decision)"
             )
         name = str(told.router) if told.decision_id is None else told.decision_id.partition(".")[0]
         router = self._routers.router(name, code="decision")
+        if not slow and not is_responsive(router):
+            raise SlowCallError
+        outcome = {"status": told.status, "cost": told.cost, "arm": told.arm, "occurred_at": told.occurred_at}
         try:
             decision_id = told.decision_id if told.decision_id is not None else router.id_of(str(told.reference))
-            result, position = router.record_soon(
-                decision_id, told.reward, status=told.status, cost=told.cost, arm=told.arm, occurred_at=told.occurred_at
-            )
+            if slow:  # which looks into the log, and returns when it is durable
+                result, position = router.record(decision_id, told.reward, **outcome), 0  # type: ignore[arg-type]
+            else:
+                result, position = router.record_soon(decision_id, told.reward, **outcome)  # type: ignore[arg-type]
+        except ColdDecisionError as error:
+            if not slow:
+                raise SlowCallError from None
+            raise ServiceProblemError(404, "decision", f"there is no decision {error.args[0]!r:.80}") from None
         except KeyError as error:
             raise ServiceProblemError(404, "decision", str(error.args[0])) from None
         except ValueError as error:
@@ -176,16 +229,27 @@ class HotPath:
         return Done(router, position, OutcomeAnswer(decision_id, result))  # type: ignore[arg-type]
 
 
-def explained(decision: Decision) -> DecisionAnswer:
-    """A decision as it goes over the wire."""
-    known, code = decision.known, decision.code
-    floor, best, saving = known.floor, known.best_arm, known.saving
-    estimates = [
-        Estimate(arm, mean if outcomes else None, int(outcomes), cost, mean >= floor)
-        for arm, mean, outcomes, cost in zip(known.arms, known.means, known.outcomes, known.costs, strict=True)
-    ]
-    why = say_why(code, best, floor, saving, decision.decided_by)
-    return DecisionAnswer(
-        decision.id, decision.arm, fallbacks_of(known, decision.arm), decision.propensity, decision.explored,
-        ReasonBody(code, best, floor, estimates, saving, why), decision.version, decision.repeated, decision.degraded,
-    )  # fmt: skip
+def _part(do: Callable[..., Done], asked: Any, path: str, *, slow: bool) -> Done | ServiceProblemError:
+    """One item of a batch; a store that is away, and a call that may take long, concern the whole batch."""
+    try:
+        return do(asked, slow=slow)
+    except ServiceProblemError as problem:
+        return problem
+    except (StoreError, SlowCallError):
+        raise
+    except Exception as error:
+        return internal_problem(error, path=path)
+
+
+def _problem(error: Exception, path: str) -> ServiceProblemError:
+    if isinstance(error, ServiceProblemError):
+        return error
+    if isinstance(error, StoreError):
+        return ServiceProblemError(503, "store", str(error))
+    return internal_problem(error, path=path)
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *values: Any) -> None:
+    """Call something in the loop's thread; when the loop has ended meanwhile there is nobody to answer any more."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(call, *values)

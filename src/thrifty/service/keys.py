@@ -4,9 +4,10 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable
+from typing import NamedTuple
 
-ROLES = ("decide", "outcome", "admin")
-"""What a key may do; admin may do everything."""
+ROLES = ("decide", "outcome", "view", "admin")
+"""What a key may do: view may read everything and change nothing, admin may do everything."""
 
 
 def make_key() -> str:
@@ -38,32 +39,72 @@ def checked_roles(roles: str) -> str:
     return roles
 
 
-class KeyRing:
-    """The keys there are. With none of them, everything is allowed: the service then listens on loopback only.
+class Key(NamedTuple):
+    """A key that was given out."""
 
-    >>> ring = KeyRing([(digest("secret"), "decide")])
+    digest: str
+    roles: frozenset[str]
+    name: str
+
+    def allows(self, role: str) -> bool:
+        """Whether it may act in a role."""
+        return role in self.roles or "admin" in self.roles
+
+
+class KeyRing:
+    """The valid keys. Where none is required everything is allowed: the service then listens on loopback only.
+
+    >>> ring = KeyRing([(digest("secret"), "decide", "ann")])
     >>> ring.allows("secret", "decide"), ring.allows("secret", "admin"), ring.allows("wrong", "decide")
     (True, False, None)
     """
 
-    def __init__(self, keys: Iterable[tuple[str, ...]]) -> None:
-        self._keys = [(known.encode(), frozenset(roles.split(",")), "".join(name)) for known, roles, *name in keys]
+    def __init__(self, keys: Iterable[tuple[str, ...]], *, required: bool | None = None) -> None:
+        self._keys = [(known.encode(), Key(known, frozenset(roles.split(",")), "".join(name))) for known, roles, *name in keys]
+        self.required = bool(self._keys) if required is None else required
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def allows(self, key: str | None, role: str) -> bool | None:
-        """Whether a key may act in a role; None when there is no such key. It looks at every key, however early one fits."""
-        if not self._keys:
-            return True
-        presented = digest(key or "").encode()
-        roles: frozenset[str] | None = None
-        for known, granted, _ in self._keys:
-            if hmac.compare_digest(known, presented):
-                roles = granted
-        return None if roles is None or key is None else role in roles or "admin" in roles
+    def find(self, key: str | None) -> Key | None:
+        """The key that was presented, if it is valid. It looks at every key, however early one fits."""
+        found, fits = None, digest(key or "").encode()
+        for known, each in self._keys:
+            if hmac.compare_digest(known, fits):
+                found = each
+        return None if key is None else found
 
-    def name_of(self, key: str) -> str:
-        """Whom a key was given to; nothing when there is no such key."""
-        presented = digest(key).encode()
-        return "".join(name for known, _, name in self._keys if hmac.compare_digest(known, presented))
+    def allows(self, key: str | None, role: str) -> bool | None:
+        """Whether a key may act in a role; None when there is no such key."""
+        if not self.required:
+            return True
+        found = self.find(key)
+        return None if found is None else found.allows(role)
+
+
+class RateLimits:
+    """A token bucket for each key, which holds the requests of one second.
+
+    >>> limits = RateLimits(2.0)
+    >>> [limits.take("a", 10.0), limits.take("a", 10.0), limits.take("a", 10.0), limits.take("a", 10.5)]
+    [0.0, 0.0, 0.5, 0.0]
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._most = rate, max(rate, 1.0)
+        self._buckets: dict[str, tuple[float, float]] = {}  # requests left, and when that was
+
+    def take(self, key: str, now: float) -> float:
+        """Take one request; 0, or the seconds to wait until there is one."""
+        if not self._rate:
+            return 0.0
+        left, at = self._buckets.get(key, (self._most, now))
+        left = min(self._most, left + (now - at) * self._rate)
+        taken = left >= 1.0
+        self._buckets[key] = (left - taken, now)
+        return 0.0 if taken else (1.0 - left) / self._rate
+
+    def keep(self, keys: Iterable[str]) -> None:
+        """Forget all other keys."""
+        known = set(keys)
+        self._buckets = {key: bucket for key, bucket in list(self._buckets.items()) if key in known}

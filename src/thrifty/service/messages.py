@@ -6,11 +6,14 @@ from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
 from msgspec.json import Decoder
 
 from thrifty.service.errors import ServiceProblemError
+from thrifty.service.keys import ROLES
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 letters, digits, - or _")]
 Text = Annotated[str, Meta(min_length=1, max_length=200)]
 Price = Annotated[float, Meta(ge=0.0, le=1e15)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+
+_ROLE = "|".join(ROLES)
 
 
 class EligibleArm(Struct, forbid_unknown_fields=True):
@@ -56,6 +59,9 @@ class RouterRequest(Struct, forbid_unknown_fields=True):
     holdout: Annotated[float, Meta(ge=0.0, le=0.99)] | UnsetType = UNSET
     newcomer_share: Annotated[float, Meta(gt=0.0, le=1.0)] | UnsetType = UNSET
     leaning: bool | UnsetType = UNSET
+    max_segments: Annotated[int, Meta(ge=1, le=10_000_000)] | UnsetType = UNSET
+    propensity_draws: Annotated[int, Meta(ge=0, le=10_000)] | UnsetType = UNSET
+    memory_bytes: Annotated[int, Meta(ge=65_536, le=2**40)] | UnsetType = UNSET
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):
@@ -64,11 +70,47 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
     price: Price | None = None
 
 
-class ErrorBody(Struct):
-    """What went wrong, and where."""
+class KeyRequest(Struct, forbid_unknown_fields=True):
+    """A key to be made: whom it is for, and what it may do (roles separated by commas)."""
+
+    name: Text
+    role: Annotated[str, Meta(pattern=f"^({_ROLE})(,({_ROLE}))*$", max_length=100)] = "decide,outcome"
+
+
+class KeyAnswer(Struct):
+    """A new key, which is shown once."""
+
+    name: str
+    role: str
+    key: str
+
+
+class KeyEntry(Struct):
+    """A valid key."""
+
+    name: str
+    role: str
+
+
+class KeyList(Struct):
+    """All valid keys of the store."""
+
+    keys: list[KeyEntry]
+
+
+class RouterList(Struct):
+    """The routers in service, and those that are quarantined, with the reason."""
+
+    routers: list[str]
+    quarantined: dict[str, str]
+
+
+class ErrorBody(Struct, omit_defaults=True):
+    """What went wrong, and where. An internal error has a request_id, under which the log of the service has more."""
 
     code: str
     message: str
+    request_id: str | None = None
 
 
 class Failure(Struct):
@@ -119,7 +161,7 @@ class OutcomeAnswer(Struct):
     result: Literal["recorded", "corrected", "duplicate", "stale"]
 
 
-def decoded(decoder: Decoder[Any], body: bytes) -> Any:
+def decoded(decoder: Decoder[Any], body: bytes | bytearray) -> Any:
     """What a body says, or a ServiceProblemError that names the field."""
     try:
         return decoder.decode(body)

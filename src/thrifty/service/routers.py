@@ -1,109 +1,277 @@
-"""The routers: every router of a service, by name, over one store."""
+"""The routers of a service, by name, over one store: opened in worker threads, and quarantined one by one where that fails."""
 
 import gc
 import logging
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakValueDictionary
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from thrifty.router import Router, Settings
 from thrifty.router.settings import checked_name
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import RouterRequest
+from thrifty.service.router_interface import create, failure_of, reopen
+from thrifty.service.workers import Workers
 from thrifty.store import StoreError
+
+OPENING_THREADS = 4
+RETRY_S = 1.0
+"""Seconds between two tries to open a router while the store is away."""
 
 log = logging.getLogger("thrifty.service")
 
 
 class Routers:
-    """Routers, brought back from the store at the start."""
+    """Routers, brought back from the store by `open`; until one is there, requests for it get 503.
+
+    A router that cannot be opened, or can no longer follow its log, is quarantined: it gets 503, and all others go on.
+    """
 
     def __init__(self, store: Any) -> None:
         self.store = store
-        self._lock = threading.Lock()
+        self._guard = threading.Lock()  # of the four below; held for moments only
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # of what is being opened or changed
+        self._routers: dict[str, Router] = {}
+        self._quarantined: dict[str, str] = {}  # and why
+        self._loading: set[str] = set()
+        self._listed = self._closing = False
         self._turnover = store.turnover
-        self._routers: dict[str, Router] = {name: Router.reopen(name, store) for name in store.routers()}
-        _retire_garbage()
+        self._complaints: dict[str, str] = {}  # what was logged last, by router
+        self._workers: Workers | None = None
+
+    # -- opening -----------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Begin to open all routers of the store; returns at once."""
+        self._workers = Workers("opening", threads=OPENING_THREADS)
+        self._workers.submit(self._list)
+
+    def _list(self) -> None:
+        while not self._closing:
+            try:
+                names = self.store.routers()
+            except StoreError as error:
+                self._complain("", error)
+                time.sleep(RETRY_S)
+                continue
+            with self._guard:
+                self._loading.update(names)
+                self._listed = True
+            for name in names:
+                self._open_soon(name)
+            return
+
+    def _open_soon(self, name: str) -> None:
+        assert self._workers is not None
+        with self._guard:
+            self._loading.add(name)
+        self._workers.submit(lambda: self._open(name))
+
+    def _open(self, name: str) -> None:
+        """Open a router, as often as it takes while the store is away; quarantine it if that fails for another reason."""
+        with self._lock_of(name):
+            while not self._closing and name not in self._routers:
+                try:
+                    self._add(name, reopen(name, self.store))
+                except Exception as error:
+                    if self._closing:
+                        return
+                    if isinstance(error, StoreError) and self._is_away():
+                        self._complain(name, error)
+                        time.sleep(RETRY_S)
+                        continue
+                    self.quarantine(name, f"{type(error).__name__}: {error}", error)
+                    return
+        if self._listed and not self._loading:
+            _freeze_garbage(2)
+
+    def _is_away(self) -> bool:
+        try:
+            return bool(self.store.check() != "ready")
+        except StoreError:
+            return True
+
+    def _add(self, name: str, router: Router) -> None:
+        with self._guard:
+            self._routers[name] = router
+            self._quarantined.pop(name, None)
+            self._loading.discard(name)
+
+    def quarantine(self, name: str, reason: str, error: BaseException | None = None) -> None:
+        """Take a router out of service until it is repaired; all others go on."""
+        with self._guard:
+            router = self._routers.pop(name, None)
+            self._quarantined[name] = reason[:500]
+            self._loading.discard(name)
+        log.error("router quarantined", exc_info=error, extra={"facts": {"router": name, "reason": reason[:2000]}})
+        if router is not None:
+            router.leave()
+
+    # -- looking -----------------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """The routers there are."""
+        """The routers that are in service."""
         return sorted(self._routers)
 
-    def find(self, name: str) -> Router | None:
-        """A router, if there is one of this name."""
-        return self._routers.get(name)
+    @property
+    def loading(self) -> list[str]:
+        """The routers that are being opened; [""] as long as nobody knows which there are."""
+        with self._guard:
+            return sorted(self._loading) if self._listed else [""]
+
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """The routers that are quarantined, and why."""
+        with self._guard:
+            return dict(sorted(self._quarantined.items()))
+
+    def all(self) -> list[tuple[str, Router]]:
+        """The routers that are in service, by name."""
+        with self._guard:
+            return sorted(self._routers.items())
 
     def router(self, name: str, code: str = "router") -> Router:
-        """The router of this name, or a ServiceProblemError with this code."""
+        """The router of this name, or a ServiceProblemError; with this code if there is none."""
         router = self._routers.get(name)
-        if router is None:
-            raise ServiceProblemError(404, code, f"there is no router {name!r:.80}: make one with PUT /v1/routers/NAME")
-        return router
+        if router is not None:
+            return router
+        with self._guard:
+            reason, loading = self._quarantined.get(name), name in self._loading or not self._listed
+        if reason is not None:
+            raise ServiceProblemError(503, "quarantined", _remedy(name, reason), retry_s=60.0)
+        if loading:
+            raise ServiceProblemError(503, "loading", f"router {name!r:.80} is being opened; try again later")
+        raise ServiceProblemError(404, code, f"there is no router {name!r:.80}: make one with PUT /v1/routers/NAME")
+
+    # -- changing ----------------------------------------------------------------------------------------------------
 
     def put(self, name: str, wanted: RouterRequest, *, by: str) -> tuple[Router, bool]:
         """Make a router, or make it be as told; and whether it is new."""
-        settings: dict[str, Any] = {
-            key: getattr(wanted, key) for key in Settings.names() if getattr(wanted, key, UNSET) is not UNSET
-        }
-        with self._lock:
-            router = self._routers.get(name)
+        asked = {key: value for key, value in structs.asdict(wanted).items() if key != "arms" and value is not UNSET}
+        unknown = sorted(set(asked) - set(Settings.names()))
+        if unknown:
+            raise ValueError(f"routers of this version have no setting {unknown[0]!r}")
+        checked_name("name", name)
+        with self._changing(name) as router:
             if router is not None:
-                router.configure(wanted.arms, Settings(**settings), by=by)
+                router.configure(wanted.arms, Settings(**asked), by=by)
                 return router, False
-            alpha = settings.pop("alpha")
-            self._routers[name] = router = Router(wanted.arms, alpha, store=self.store, name=checked_name("name", name), **settings)
-            _retire_garbage()
+            router = create(name, self.store, wanted.arms, asked)
+            self._add(name, router)
+            _freeze_garbage(1)  # of the young only: other routers are at work
             return router, True
 
-    def delete(self, name: str, *, by: str) -> bool:
-        """Take a router out of service; its log stays. Whether there was one."""
-        with self._lock:
-            router = self._routers.pop(name, None)
-            if router is not None:
-                try:
-                    router.delete(by=by)
-                except StoreError:
-                    self._routers[name] = router
-                    raise
-                router.leave()
-            return router is not None
+    def delete(self, name: str, *, by: str) -> None:
+        """Take a router out of service; its log stays."""
+        with self._changing(name) as router:
+            if router is None:
+                self.router(name)  # which raises
+                return
+            router.delete(by=by)
+            with self._guard:
+                self._routers.pop(name, None)
+            router.leave()
+
+    @contextmanager
+    def _changing(self, name: str) -> Iterator[Router | None]:
+        """The router of this name, if there is one, for one change at a time."""
+        with self._guard:
+            loading = name in self._loading or not self._listed
+        if loading:
+            raise ServiceProblemError(503, "loading", f"router {name!r:.80} is being opened; try again later")
+        with self._lock_of(name):
+            reason = self._quarantined.get(name)
+            if reason is not None:
+                raise ServiceProblemError(409, "quarantined", _remedy(name, reason))
+            yield self._routers.get(name)
+
+    def _lock_of(self, name: str) -> threading.Lock:
+        with self._guard:
+            lock = self._locks.get(name) or threading.Lock()
+            self._locks[name] = lock
+            return lock
+
+    # -- a few times a second ----------------------------------------------------------------------------------------
 
     def follow(self) -> None:
         """Take over routers that other replicas made, and let go of those they deleted."""
         turnover = self.store.turnover
-        if turnover == self._turnover:
+        if turnover == self._turnover or not self._listed:
             return
-        with self._lock:
-            names = set(self.store.routers())
-            for name in names - self._routers.keys():
-                self._routers[name] = Router.reopen(name, self.store)
-            for name in self._routers.keys() - names:
-                self._routers.pop(name).leave()
+        names = set(self.store.routers())
+        with self._guard:
+            new = names - self._routers.keys() - self._loading - self._quarantined.keys()
+            gone = [name for name in self._routers if name not in names and not self._lock_is_taken(name)]
+            left = [self._routers.pop(name) for name in gone]
+            for name in self._quarantined.keys() - names:
+                del self._quarantined[name]
+        for router in left:
+            router.leave()
+        for name in new:
+            self._open_soon(name)
         self._turnover = turnover
 
+    def _lock_is_taken(self, name: str) -> bool:
+        lock = self._locks.get(name)
+        return lock is not None and lock.locked()
+
     def expire(self) -> None:
-        """Let deadlines speak."""
-        for router in list(self._routers.values()):
-            router.expire()
+        """Give decisions past their deadline the default outcome, and quarantine routers that have failed."""
+        for name, router in self.all():
+            self.check(name)
+            try:
+                router.expire()
+                self._complaints.pop(name, None)
+            except Exception as error:
+                self._complain(name, error)
+
+    def check(self, name: str) -> None:
+        """Quarantine a router that can no longer follow its log."""
+        router = self._routers.get(name)
+        failed = None if router is None else failure_of(router)
+        if failed is not None:
+            self.quarantine(name, failed)
 
     def prune(self, before: float) -> None:
         """Delete decisions made before a time from every log."""
-        for router in list(self._routers.values()):
-            rows = router.prune(before, by="keep_days")
-            log.info("pruned", extra={"facts": {"router": router.name, "rows": rows}})
+        for name, router in self.all():
+            try:
+                rows = router.prune(before, by="keep_days")
+            except Exception as error:
+                self._complain(name, error)
+            else:
+                log.info("pruned", extra={"facts": {"router": name, "rows": rows}})
 
     def close(self) -> None:
         """Keep snapshots and flush the store."""
-        for router in self._routers.values():
+        self._closing = True
+        if self._workers is not None:
+            self._workers.close()
+        for name, router in self.all():
             try:
                 router.close()
-            except StoreError as error:
-                log.warning("no snapshot", extra={"facts": {"router": router.name, "error": str(error)}})
+            except Exception as error:
+                log.warning("no snapshot", exc_info=error, extra={"facts": {"router": name, "error": str(error)}})
         self.store.close()
 
+    def _complain(self, name: str, error: Exception) -> None:
+        """Log an error of a router, once as long as it is the same."""
+        if self._complaints.get(name) != str(error):
+            self._complaints[name] = str(error)
+            trace = None if isinstance(error, StoreError) else error
+            log.warning("router", exc_info=trace, extra={"facts": {"router": name, "error": str(error)}})
 
-def _retire_garbage() -> None:
-    """Let the garbage collector look no more at what is there, mostly the compiler's objects: that would take 0.1 s each time."""
-    gc.collect()
+
+def _remedy(name: str, reason: str) -> str:
+    return f"router {name!r:.80} is quarantined: {reason[:300]}. `thrifty repair` shows what is wrong with its log and mends it"
+
+
+def _freeze_garbage(generation: int) -> None:
+    """Collect garbage, and freeze live objects, mostly the compiler's: the collector would take 0.1 s each time to look at them."""
+    gc.collect(generation)
     gc.freeze()

@@ -1,30 +1,43 @@
 """The server: uvicorn with uvloop and httptools around the application."""
 
-import json
 import logging
+import os
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import uvicorn
 
 from thrifty.service.app import App
 from thrifty.service.config import Config
+from thrifty.service.json_log import log_as_json
 from thrifty.service.protocol import HotProtocol
 from thrifty.store import open_store
 
 SWITCH_S = 0.0005
 """How long a thread may keep the interpreter while another waits for it: the writer should not wait 5 ms to begin a commit."""
 
+BACKLOG = 2048
+"""Connections that the system keeps until they are accepted."""
 
-class _Server(uvicorn.Server):
-    """A server that ends well on SIGINT and SIGTERM, instead of raising them once more when everything is done."""
+log = logging.getLogger("thrifty.service")
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that drains on SIGINT and SIGTERM, and ends at once on the second one."""
+
+    def __init__(self, config: uvicorn.Config, app: App) -> None:
+        super().__init__(config)
+        self._service = app
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Handle the signals, and do not raise them once more when everything is done, as uvicorn would."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -32,44 +45,67 @@ class _Server(uvicorn.Server):
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, event, and what else is known."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        said = {
-            "at": round(record.created, 3), "level": record.levelname.lower(), "logger": record.name, "event": record.getMessage(),
-            **getattr(record, "facts", {}),
-        }  # fmt: skip
-        if record.exc_info:
-            said["trace"] = self.formatException(record.exc_info)
-        return json.dumps(said, default=str)
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Stop accepting and finish what is under way; what was acknowledged is durable, so a second signal may end it at once."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self._service.draining = self.should_exit = True
 
 
 def how_to_run(app: App) -> dict[str, Any]:
     """What uvicorn is told besides where to listen."""
     return {
         "loop": "uvloop", "http": partial(HotProtocol, app), "lifespan": "on", "access_log": False, "log_config": None,
-        "timeout_graceful_shutdown": 10, "ws": "none", "server_header": False, "date_header": False,
+        "timeout_graceful_shutdown": app.config.drain_s, "ws": "none", "server_header": False, "date_header": False,
     }  # fmt: skip
 
 
-def serve(config: Config) -> None:
-    """Run until SIGINT or SIGTERM; then finish what is under way, keep snapshots and flush."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=config.log_level.upper(), handlers=[handler], force=True)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING if config.log_level != "debug" else logging.DEBUG)
-    store = open_store(config.store, degraded_s=config.degraded_s)
+def serve(
+    config: Config, *, check: Callable[[Any], None] | None = None, listening: Callable[[str], None] | None = None
+) -> None:  # fmt: skip
+    """Run until SIGINT or SIGTERM; then finish what is under way, keep snapshots and flush.
+
+    Parameters
+    ----------
+    config : how
+    check : is given the open store before anything is done with it, and may raise a ValueError
+    listening : is given the URL once the port is taken
+
+    """
+    log_as_json(config.log_level)
+    sockets = bind(config.host, config.port)
     try:
-        app = App(config, store)
-    except ValueError:
-        store.close()
+        store = open_store(config.store, degraded_s=config.degraded_s)
+        try:
+            if check is not None:
+                check(store)
+            app = App(config, store)
+        except Exception:
+            store.close()
+            raise
+    except Exception:
+        for each in sockets:
+            each.close()
         raise
-    server = _Server(uvicorn.Config(app, host=config.host, port=config.port, **how_to_run(app)))
-    logging.getLogger("thrifty.service").info(
-        "listening", extra={"facts": {"url": f"http://{config.host}:{config.port}", "store": config.store.split("@")[-1]}}
-    )
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    url = f"http://{host}:{sockets[0].getsockname()[1]}"
+    log.info("listening", extra={"facts": {"url": url, "store": config.store.split("@")[-1]}})
+    if listening is not None:
+        listening(url)
     sys.setswitchinterval(SWITCH_S)
-    server.run()
+    DrainingServer(uvicorn.Config(app, **how_to_run(app)), app).run(sockets=sockets)
+
+
+def bind(host: str, port: int) -> list[socket.socket]:
+    """Listening sockets on every address of a host, or a ValueError."""
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found[: None if port else 1]):
+            sockets.append(socket.create_server(address, family=family, backlog=BACKLOG))
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        reason = error.strerror or str(error)
+        raise ValueError(f"cannot listen on {host}, port {port}: {reason}; choose another with --port") from None
+    return sockets

@@ -1,0 +1,101 @@
+"""`thrifty keys`: make, list and revoke API keys, in the store or through a running service."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("keys", help="make, list and revoke API keys of the decision service")
+    parser.add_argument("name", nargs="?", help="whom the key is for")
+    parser.add_argument("--role", default="decide,outcome", help="decide, outcome, view, admin, or several separated by commas")
+    parser.add_argument("--list", action="store_true", help="show the names and roles of all keys instead")
+    parser.add_argument("--revoke", action="store_true", help="take back all keys of this name instead")
+    parser.add_argument("--url", help="a running service, such as http://127.0.0.1:8321")
+    parser.add_argument("--key", help="an admin key for --url; better given as THRIFTY_KEY in the environment")
+    parser.add_argument("--store", help="a store, if not --url; else THRIFTY_STORE, else sqlite:///thrifty.db")
+    parser.add_argument("--create", action="store_true", help="make the SQLite file if there is none")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print a new key, of which only the digest is kept; or list keys; or take them back."""
+    from thrifty.service.keys import checked_roles
+
+    if options.list == (options.name is not None):
+        raise ValueError("give a name, or --list and no name")
+    role = checked_roles(options.role)
+    if options.url is not None:
+        print(_through_service(options, role))
+    else:
+        print(_in_store(options, role))
+
+
+def _through_service(options: argparse.Namespace, role: str) -> str:
+    try:
+        import httpx
+    except ImportError as error:
+        raise ValueError(f"--url needs {error.name}: pip install 'thrifty[service]'") from None
+    key = options.key or os.environ.get("THRIFTY_KEY")
+    url = options.url.rstrip("/") + "/v1/keys"
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    try:
+        with httpx.Client(headers=headers, timeout=10.0) as http:
+            if options.list:
+                answer = http.get(url)
+            elif options.revoke:
+                answer = http.delete(f"{url}/{_quoted(options.name)}")
+            else:
+                answer = http.post(url, json={"name": options.name, "role": role})
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ValueError(f"{options.url} cannot be reached: {error}") from None
+    if answer.is_error:
+        raise ValueError(f"{options.url} answered {answer.status_code}: {_message(answer)}")
+    if options.list:
+        return _table([(key["name"], key["role"]) for key in answer.json()["keys"]])
+    return f"no key of {options.name} is valid any more" if options.revoke else str(answer.json()["key"])
+
+
+def _in_store(options: argparse.Namespace, role: str) -> str:
+    from thrifty.service.keys import digest, make_key
+    from thrifty.store import StoreError, open_store
+
+    url, key = options.store or os.environ.get("THRIFTY_STORE") or "sqlite:///thrifty.db", make_key()
+    file = url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else None
+    if file is not None and not options.create and not Path(file).exists():
+        raise ValueError(f"there is no store {file}: name one with --store or THRIFTY_STORE, or make this one with --create")
+    try:
+        store = open_store(url, reading=options.list)
+        try:
+            if options.list:
+                known: list[tuple[str, str, str]] = store.keys()
+                return _table([(name, granted) for _, granted, name in known])
+            if not options.revoke:
+                store.add_key(digest(key), options.name, role)
+            elif not store.remove_keys(options.name):
+                raise ValueError(f"there is no key of the name {options.name!r}")
+        finally:
+            store.close()
+    except StoreError as error:
+        hint = "; if a service is running on it, give its address with --url" if file is not None else ""
+        raise ValueError(f"{error}{hint}") from None
+    return f"no key of {options.name} is valid any more" if options.revoke else key
+
+
+def _table(keys: list[tuple[str, str]]) -> str:
+    return "\n".join(f"{name}\t{role}" for name, role in sorted(keys)) or "there are no keys"
+
+
+def _quoted(name: str) -> str:
+    from urllib.parse import quote
+
+    return quote(name, safe="")
+
+
+def _message(answer: Any) -> str:
+    try:
+        return str(answer.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(answer.text[:200])

@@ -1,0 +1,68 @@
+"""Who may do what: the keys of the store and of the configuration, and how many requests each may make."""
+
+import math
+import time
+from typing import Any
+
+from thrifty.service.config import Config
+from thrifty.service.errors import ServiceProblemError
+from thrifty.service.hot_path import Headers
+from thrifty.service.keys import KeyRing, RateLimits, digest
+from thrifty.service.router_interface import keys_required
+
+
+class Access:
+    """Checks the key of a request.
+
+    As long as no key was ever made everybody may do everything. From then on a request needs a valid key, also when the last
+    one was revoked.
+    """
+
+    def __init__(self, config: Config, store: Any) -> None:
+        self._config, self._store = config, store
+        self._limits = RateLimits(config.rate_limit)
+        self.keys = KeyRing([])
+        self.refresh()
+        if not self.keys and not config.loopback:
+            raise ValueError(
+                f"host {config.host} is reachable from elsewhere, and there are no keys: "
+                "make one with `thrifty keys NAME --role admin`"
+            )
+
+    def refresh(self) -> None:
+        """Read the keys again."""
+        keys = list(self._store.keys())
+        if self._config.admin_key:
+            keys.append((digest(self._config.admin_key), "admin", "admin"))
+        required = self.keys.required or bool(keys) or keys_required(self._store)
+        self.keys = KeyRing(keys, required=required)
+        self._limits.keep(key for key, _, _ in keys)
+
+    def authorise(self, headers: Headers, role: str) -> None:
+        """Raise a ServiceProblemError unless the request carries a key for `role` that has requests left."""
+        if not self.keys.required:
+            return
+        found = self.keys.find(presented(headers))
+        if found is None:
+            raise ServiceProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
+        wait_s = self._limits.take(found.digest, time.monotonic())
+        if wait_s > 0.0:
+            message = f"this key may make {self._config.rate_limit:g} requests a second; try again in {math.ceil(wait_s)} s"
+            raise ServiceProblemError(429, "rate", message, retry_s=wait_s)
+        if not found.allows(role):
+            raise ServiceProblemError(403, "role", f"this key has not the role {role}")
+
+    def who(self, headers: Headers, client: Any) -> str:
+        """Who asks, for the log: the name of the key, if there is one, and the address."""
+        host = client[0] if client else ""
+        found = self.keys.find(presented(headers))
+        return f"{found.name}@{host}" if found is not None else str(host)
+
+
+def presented(headers: Headers) -> str | None:
+    """The key that a request carries."""
+    key = None
+    for name, value in headers:
+        if name == b"authorization" and value[:7].lower() == b"bearer ":
+            key = value[7:].decode("latin-1")
+    return key

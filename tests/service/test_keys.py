@@ -1,0 +1,174 @@
+"""Keys on a running service: made, listed, revoked; what each role may do; how often."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.postgres import Postgres
+from tests.service.conftest import Service
+from tests.service.test_http import SMS, Caller, running
+from thrifty.cli.main import main
+
+ROUTES: list[tuple[str, str, Any]] = [
+    ("POST", "/v1/decisions", {"router": "sms"}),
+    ("POST", "/v1/outcomes", {"decision_id": "sms.0.1", "reward": 1}),
+    ("GET", "/v1/routers", None),
+    ("GET", "/v1/routers/sms", None),
+    ("GET", "/v1/routers/sms/segments", None),
+    ("GET", "/v1/keys", None),
+    ("PUT", "/v1/routers/sms", SMS),
+    ("POST", "/v1/routers/sms/arms/a:reset", None),
+    ("POST", "/v1/keys", {"name": "another", "role": "view"}),
+    ("DELETE", "/v1/keys/another", None),
+]
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+def make(client: Caller, name: str, role: str, key: str = "") -> str:
+    answer = client.post("/v1/keys", json={"name": name, "role": role}, headers=bearer(key) if key else {})
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["name"], answer.json()["role"]) == (name, role)
+    return str(answer.json()["key"])
+
+
+def statuses(client: Caller, key: str) -> list[int]:
+    """The answers to all routes, with a key or without one."""
+    headers = bearer(key) if key else {}
+    return [client.request(method, path, json=body, headers=headers).status_code for method, path, body in ROUTES]
+
+
+def test_keys_are_made_listed_and_revoked_while_the_service_runs(tmp_path: Path) -> None:
+    with running(tmp_path) as client:
+        client.put("/v1/routers/sms", json=SMS)
+        refused = client.post("/v1/keys", json={"name": "dan", "role": "decide"})
+        assert (refused.status_code, "first key" in refused.text) == (422, True)
+        assert client.get("/v1/routers").status_code == 200
+        ann = make(client, "ann", "admin")
+        assert statuses(client, "") == [401] * len(ROUTES)
+        assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+        dan, vic = make(client, "dan", "decide,outcome", ann), make(client, "vic", "view", ann)
+        assert statuses(client, dan) == [200, 200] + [403] * 8
+        assert statuses(client, vic) == [403, 403, 200, 200, 200, 200] + [403] * 4
+        assert statuses(client, ann) == [200, 200, 200, 200, 200, 200, 200, 200, 201, 204]
+        listed = client.get("/v1/keys", headers=bearer(vic))
+        assert listed.json() == {
+            "keys": [{"name": "ann", "role": "admin"}, {"name": "dan", "role": "decide,outcome"}, {"name": "vic", "role": "view"}]
+        }
+        assert client.delete("/v1/keys/dan", headers=bearer(ann)).status_code == 204
+        assert client.delete("/v1/keys/dan", headers=bearer(ann)).status_code == 404
+        assert client.post("/v1/decisions", json={"router": "sms"}, headers=bearer(dan)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"name": ""}, {"name": "x", "role": "king"}, {"name": "x", "role": "admin,"}, {"name": "x", "colour": 1}]
+)
+def test_wrong_keys_are_refused(tmp_path: Path, body: Any) -> None:
+    with running(tmp_path, admin_key="k") as client:
+        assert client.post("/v1/keys", json=body, headers=bearer("k")).status_code == 422
+        assert client.get("/v1/keys", headers=bearer("k")).json() == {"keys": []}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_revoking_the_last_key_leaves_the_service_closed(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    more = {} if kind == "sqlite" else {"store": request.getfixturevalue("postgres").database()}
+    with running(tmp_path, **more) as client:
+        client.put("/v1/routers/sms", json=SMS)
+        ann = make(client, "ann", "admin")
+        assert client.delete("/v1/keys/ann", headers=bearer(ann)).status_code == 204
+        for key in (ann, ""):
+            assert statuses(client, key) == [401] * len(ROUTES)
+        time.sleep(0.6)  # more than a tick, which reads the keys again
+        for key in (ann, ""):
+            assert statuses(client, key) == [401] * len(ROUTES)
+        assert client.get("/healthz").status_code == 200
+
+
+def test_a_store_whose_keys_were_all_revoked_opens_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from thrifty.store.sqlite import SqliteStore
+
+    monkeypatch.setattr(SqliteStore, "keys_required", True, raising=False)
+    with running(tmp_path) as client:
+        assert client.get("/v1/routers").status_code == 401
+        assert client.get("/healthz").status_code == 200
+
+
+def test_replicas_notice_keys_within_a_second(tmp_path: Path, postgres: Postgres) -> None:
+    url = postgres.database()
+    with running(tmp_path, store=url) as one, running(tmp_path, store=url) as two:
+        ann = make(one, "ann", "admin")
+        dan = make(one, "dan", "view", ann)
+        time.sleep(1.0)
+        assert two.get("/v1/routers").status_code == 401
+        assert two.get("/v1/routers", headers=bearer(dan)).status_code == 200
+        for name in ("dan", "ann"):
+            assert one.delete(f"/v1/keys/{name}", headers=bearer(ann)).status_code == 204
+        time.sleep(1.0)
+        for key in (dan, ann):
+            assert two.get("/v1/routers", headers=bearer(key)).status_code == 401
+
+
+def test_each_key_has_a_rate(tmp_path: Path) -> None:
+    with running(tmp_path, {"ann": "admin", "dan": "decide"}, rate_limit=5.0) as client:
+        client.put("/v1/routers/sms", json=SMS, headers=bearer("ann"))
+        time.sleep(1.1)
+        answers = [client.post("/v1/decisions", json={"router": "sms"}, headers=bearer("dan")) for _ in range(20)]
+        assert [answer.status_code for answer in answers][:5] == [200] * 5
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert len(refused) >= 10
+        assert refused[0].headers["retry-after"] == "1"
+        assert refused[0].json()["error"]["code"] == "rate"
+        assert client.get("/v1/routers", headers=bearer("ann")).status_code == 200
+        assert client.get("/v1/routers", headers=bearer("dan")).status_code in (403, 429)
+        time.sleep(0.5)
+        assert client.post("/v1/decisions", json={"router": "sms"}, headers=bearer("dan")).status_code == 200
+
+
+def test_the_command_makes_keys_in_a_running_service(
+    launch: Callable[..., Service], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = launch()
+
+    def keys(*arguments: str) -> tuple[int, str]:
+        code = main(["keys", *arguments])
+        said = capsys.readouterr()
+        return code, (said.out + said.err).strip()
+
+    code, ann = keys("ann", "--role", "admin", "--url", service.url)
+    assert (code, ann.startswith("thrifty_")) == (0, True)
+    assert keys("--list", "--url", service.url)[0] == 2
+    assert keys("--list", "--url", service.url, "--key", ann) == (0, "ann\tadmin")
+    monkeypatch.setenv("THRIFTY_KEY", ann)
+    code, vic = keys("vic / o", "--role", "view", "--url", service.url)
+    assert httpx.get(f"{service.url}/v1/routers", headers=bearer(vic)).status_code == 200
+    assert keys("vic / o", "--revoke", "--url", service.url) == (0, "no key of vic / o is valid any more")
+    assert httpx.get(f"{service.url}/v1/routers", headers=bearer(vic)).status_code == 401
+    assert keys("ann", "--url", "http://127.0.0.1:9")[0] == 2
+    code, said = keys("bob", "--store", service.store)
+    assert (code, "in use" in said, "--url" in said) == (2, True, True)
+    assert keys("--list", "--store", service.store) == (0, "ann\tadmin")  # which only reads
+
+
+def test_the_command_makes_no_store_by_accident(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("THRIFTY_STORE", raising=False)
+    assert main(["keys", "ann"]) == 2
+    assert "there is no store thrifty.db" in capsys.readouterr().err
+    monkeypatch.setenv("THRIFTY_STORE", "sqlite:///other.db")
+    assert main(["keys", "ann"]) == 2
+    assert "there is no store other.db" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert main(["keys", "ann", "--create"]) == 0
+    assert main(["keys", "--list"]) == 0
+    assert capsys.readouterr().out.endswith("ann\tdecide,outcome\n")
+    for wrong in (["keys"], ["keys", "ann", "--list"], ["keys", "ann", "--role", "king"]):
+        assert main(wrong) == 2
+    assert {path.name for path in tmp_path.iterdir()} >= {"other.db"}
