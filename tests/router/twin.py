@@ -11,18 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.router.twin_rules import (
-    ACTIONS,
-    Arms,
-    changed,
-    check_outcome,
-    check_request,
-    check_works,
-    differences,
-    number_or_none,
-    path_of,
-    refusal,
-)  # fmt: skip
+from tests.router import twin_rules as rules
+from tests.router.twin_rules import ACTIONS, Arms, number_or_none, path_of
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 
 CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
@@ -112,7 +102,7 @@ class Twin:
         action, body = row.code, json.loads(str(row.detail))
         if action == "create" and self.version and not self.deleted:
             return
-        if action in ACTIONS and refusal(self.arms, action, body["arm"], body["price"]):
+        if action in ACTIONS and rules.refusal(self.arms, action, body["arm"], body["price"]):
             return
         if action == "prune":
             self.pruned_before = max(self.pruned_before, body["before"])
@@ -138,7 +128,7 @@ class Twin:
                 made.counts, made.forgotten = (0, 0, 0.0, 0.0), True
 
     def _change_arm(self, action: str, arm: str | None, price: float | None) -> None:
-        self.arms = changed(self.arms, action, arm, price)
+        self.arms = rules.changed(self.arms, action, arm, price)
         if action == "add":
             self.added.add(str(arm))
         if action == "pin":
@@ -186,7 +176,7 @@ class Twin:
             assert number_or_none(decision.propensity) == first.value
             return
         assert known is None or known not in list(self.decisions.values())[-RECENT:], f"{request_id} was not recognised"
-        prices = check_request(self.arms, segment, eligible, request_id, context)
+        prices = rules.check_request(self.arms, segment, eligible, request_id, context)
         assert decision is not None, "refused without need"
         replica, sequence = self._check_id(decision.id)
         self._check_choice(decision, prices)
@@ -203,7 +193,7 @@ class Twin:
 
     def _check_id(self, decision_id: str) -> tuple[int, int]:
         """Numbers of decisions grow, whatever happens to the router."""
-        replica, sequence = parse_id(self.name, decision_id)
+        replica, sequence = rules.parse_id(self.name, decision_id)
         assert sequence > self.sequences.get(replica, 0), f"{decision_id} was given out before"
         return replica, sequence
 
@@ -224,8 +214,8 @@ class Twin:
         occurred_at: float | None = None,
     ) -> str:  # fmt: skip
         """The answer to an outcome."""
-        value = check_outcome(reward, status, cost)
-        made = self.decisions.get(parse_id(self.name, decision_id))
+        value = rules.check_outcome(reward, status, cost)
+        made = self.decisions.get(rules.parse_id(self.name, decision_id))
         if made is None or self._is_pruned(made):
             raise KeyError(decision_id)
         last = made.outcome if made.state == "arrived" else None
@@ -261,27 +251,27 @@ class Twin:
 
     def create(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
         """Make the router, or make it again after `delete`."""
-        check_works({name: (price, "active") for name, price in arms.items()}, settings)
+        rules.check_works({name: (price, "active") for name, price in arms.items()}, settings)
         self._log("create", {"arms": dict(arms), "settings": settings})
 
     def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
         """Change an arm; a ValueError when that cannot work, and then nothing has changed."""
-        why = refusal(self.arms, action, arm, price)
+        why = rules.refusal(self.arms, action, arm, price)
         if why:
             raise ValueError(why)
-        check_works(changed(self.arms, action, arm, price), self.settings)
+        rules.check_works(rules.changed(self.arms, action, arm, price), self.settings)
         self._log(action, {"arm": arm, "price": price, "by": by})
 
     def configure(self, wanted: Mapping[str, float | None], settings: dict[str, Any], *, by: str = "") -> None:
         """Add and price the wanted arms, retire the others, take over the settings: all of it, or a ValueError and nothing."""
-        changes = differences(self.arms, wanted)
+        changes = rules.differences(self.arms, wanted)
         arms = self.arms
         for action, arm, price in changes:
-            why = refusal(arms, action, arm, price)
+            why = rules.refusal(arms, action, arm, price)
             if why:
                 raise ValueError(why)
-            arms = changed(arms, action, arm, price)
-        check_works(arms, settings)
+            arms = rules.changed(arms, action, arm, price)
+        rules.check_works(arms, settings)
         for action, arm, price in changes:
             self._log(action, {"arm": arm, "price": price, "by": by})
         if settings != self.settings:
