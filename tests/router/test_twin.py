@@ -31,9 +31,7 @@ class RouterAndTwin(RuleBasedStateMachine):
     def make(self, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="thrifty-twin-", dir=_fast_folder()))
         chosen = {"alpha": 0.125, "policy": "cs-ucb", "memory_bytes": 65_536, "deadline_s": 100.0, **chosen}
-        if chosen["policy"] == "pe-cs":
-            arms = {arm: price or 0.0 for arm, price in arms.items()}
-        self.pair = Pair(self.folder, arms, chosen)
+        self.pair = Pair(self.folder, *possible(arms, chosen))
         self.twin = self.pair.twin
         self.ids: list[str] = []
         self.steps = 0
@@ -43,23 +41,32 @@ class RouterAndTwin(RuleBasedStateMachine):
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    @rule(request=st.one_of(given.requests, given.requests, given.wrong_requests))
+    @rule(some=st.lists(st.tuples(given.requests, given.places, st.none() | given.outcomes), min_size=1, max_size=10))
+    def decide_and_record(self, some: list[tuple[dict[str, Any], int, dict[str, Any] | None]]) -> None:
+        """What a router does most of the time: outcomes come in any order, and some never."""
+        for request, place, outcome in some:
+            self.decide(request)
+            if outcome is not None:
+                self.tell(self.id_at(place), outcome)
+            self.pair.check()
+
     def decide(self, request: dict[str, Any]) -> None:
-        router = self.pair.router
-        made = self.pair.both(lambda: router.decide(**request), lambda decision: self.twin.decided(decision, **request))
+        asked = self.named(request)
+        made = self.pair.both(lambda: self.pair.router.decide(**asked), lambda decision: self.twin.decided(decision, **asked))
         if made is not None:
             self.ids.append(made.id)
 
-    @rule(some=st.lists(given.requests, min_size=1, max_size=4), times=st.sampled_from([1, 1, 2, 30]))
+    def named(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A request whose eligible arms have names instead of numbers."""
+        eligible, names = request.get("eligible"), list(self.twin.arms)
+        if isinstance(eligible, dict):
+            return {**request, "eligible": {arm_of(names, number): price for number, price in eligible.items()}}
+        return request if eligible is None else {**request, "eligible": [arm_of(names, number) for number in eligible]}
+
+    @rule(some=st.lists(given.requests, min_size=1, max_size=4), times=st.sampled_from([1, 2, 30]))
     def decide_many(self, some: list[dict[str, Any]], times: int) -> None:
-        asked = [{**each, "request_id": None} for each in some] * times
-        for each in asked:
-            if not set(each.get("eligible") or self.twin.arms) & {
-                arm for arm, (_, status) in self.twin.arms.items() if status == "active"
-            }:
-                return  # refused; see `decide`
-            if set(each.get("eligible") or ()) - set(self.twin.arms):
-                return
+        """Enough that some leave memory."""
+        asked = [{name: value for name, value in each.items() if name in ("segment", "context")} for each in some] * times
 
         def expect(answers: list[Any]) -> None:
             for answer, each in zip(answers, asked, strict=True):
@@ -70,22 +77,18 @@ class RouterAndTwin(RuleBasedStateMachine):
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    @rule(place=given.places, outcome=st.one_of(given.outcomes, given.outcomes, given.outcomes, given.wrong_outcomes))
-    def record(self, place: int, outcome: dict[str, Any]) -> None:
-        self.tell(self.id_at(place), outcome)
-
-    @rule(place=given.places, form=st.sampled_from(given.ODD_IDS), outcome=given.outcomes)
-    def record_of_an_odd_id(self, place: int, form: str, outcome: dict[str, Any]) -> None:
-        _, replica, sequence = self.id_at(place).split(".")
-        arabic = "".join(chr(0x660 + int(digit)) if digit.isdecimal() else digit for digit in sequence)
-        self.tell(form.format(name=NAME, replica=replica, sequence=sequence, arabic=arabic, upper=sequence.upper()), outcome)
-
     def tell(self, decision_id: str, outcome: dict[str, Any]) -> None:
         said = self.dated(outcome)
         self.pair.both(lambda: self.pair.router.record(decision_id, **said), lambda _: self.twin.record(decision_id, **said))
 
     def dated(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        return {**outcome, "occurred_at": self.pair.clock.time() + outcome["occurred_at"]} if "occurred_at" in outcome else outcome
+        """An outcome with a name instead of the number of an arm, and a time instead of an age."""
+        said = dict(outcome)
+        if "occurred_at" in said:
+            said["occurred_at"] += self.pair.clock.time()
+        if isinstance(said.get("arm"), int):
+            said["arm"] = arm_of(list(self.twin.arms), said["arm"])
+        return said
 
     @rule(some=st.lists(st.tuples(given.places, given.outcomes), min_size=2, max_size=6))
     def record_many(self, some: list[tuple[int, dict[str, Any]]]) -> None:
@@ -131,23 +134,13 @@ class RouterAndTwin(RuleBasedStateMachine):
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    @rule(
-        action=st.sampled_from(["add", "retire", "pause", "resume", "price", "reset", "pin", "unpin"]),
-        arm=given.arm_names,
-        price=given.prices,
-    )
-    def change(self, action: str, arm: str, price: float | None) -> None:
-        self.change_arm(action, arm, price if action in ("add", "price") else None)
-
-    @rule(said=st.sampled_from(given.WRONG_CHANGES))
-    def change_all_or_wrongly(self, said: tuple[str, str | None, float | None]) -> None:
-        self.change_arm(*said)
-
-    def change_arm(self, action: str, arm: str | None, price: float | None) -> None:
-        self.pair.both(
-            lambda: self.pair.router.change(action, arm, price=price, by="ann"),
-            lambda _: self.twin.change(action, arm, price=price, by="ann"),
-        )
+    @rule(some=st.lists(given.changes, min_size=1, max_size=3))
+    def change(self, some: list[tuple[str, str | None, float | None]]) -> None:
+        for action, arm, price in some:
+            self.pair.both(
+                lambda: self.pair.router.change(action, arm, price=price, by="ann"),  # noqa: B023
+                lambda _: self.twin.change(action, arm, price=price, by="ann"),  # noqa: B023
+            )
 
     @rule(arms=st.none() | given.arm_prices, chosen=given.some_settings)
     def configure(self, arms: dict[str, float | None] | None, chosen: dict[str, Any]) -> None:
@@ -161,38 +154,41 @@ class RouterAndTwin(RuleBasedStateMachine):
     def arms_now(self) -> dict[str, float | None]:
         return {arm: price for arm, (price, status) in self.twin.arms.items() if status != "retired"}
 
-    @rule(wrong=st.sampled_from(given.IMPOSSIBLE))
-    def configure_impossibly(self, wrong: dict[str, Any]) -> None:
-        def ask() -> None:
-            self.pair.router.configure(self.arms_now(), Settings(**{**self.twin.settings, **wrong}))
+    # -- what is refused ---------------------------------------------------------------------------------------------
+
+    @rule(
+        request=given.wrong_requests, outcome=given.wrong_outcomes, other=given.outcomes, place=given.places,
+        form=st.sampled_from(given.ODD_IDS), wrong=st.sampled_from(given.IMPOSSIBLE),
+    )  # fmt: skip
+    def ask_wrongly(
+        self, request: dict[str, Any], outcome: dict[str, Any], other: dict[str, Any], place: int, form: str, wrong: dict[str, Any]
+    ) -> None:
+        """A wrong request, a wrong outcome, an odd id and settings that cannot work leave nothing behind."""
+        self.decide(request)
+        self.tell(self.id_at(place), outcome)
+        _, replica, sequence = self.id_at(place).split(".")
+        arabic = "".join(chr(0x660 + int(digit)) if digit.isdecimal() else digit for digit in sequence)
+        self.tell(form.format(name=NAME, replica=replica, sequence=sequence, arabic=arabic, upper=sequence.upper()), other)
 
         def refuse(_: Any) -> None:
             raise ValueError(wrong)
 
-        self.pair.both(ask, refuse)
+        settings = {**self.twin.settings, **wrong}
+        self.pair.both(lambda: self.pair.router.configure(self.arms_now(), Settings(**settings)), refuse)
 
     # -- starting again ----------------------------------------------------------------------------------------------
 
-    @rule(seconds=st.sampled_from([0.0, 0.0, 10.0, 1000.0]))
-    def restart(self, seconds: float) -> None:
-        self.pair.restart(passed=seconds)
-
-    @rule(seconds=st.sampled_from([0.0, 0.0, 10.0, 1000.0]))
-    def kill(self, seconds: float) -> None:
-        self.pair.kill(passed=seconds)
+    @rule(how=st.sampled_from([Pair.restart, Pair.kill]), seconds=st.sampled_from([0.0, 0.0, 10.0, 1000.0]))
+    def start_again(self, how: Any, seconds: float) -> None:
+        how(self.pair, passed=seconds)
 
     @precondition(lambda self: self.steps > 5)
-    @rule(age=given.times)
-    def prune(self, age: float) -> None:
-        self.pair.prune(self.pair.clock.time() - age)
-
-    @precondition(lambda self: self.steps > 10)
-    @rule(arms=given.arm_prices, chosen=given.some_settings)
-    def delete_and_create(self, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
-        chosen = {**self.twin.settings, **chosen}
-        if chosen["policy"] == "pe-cs":
-            arms = {arm: price or 0.0 for arm, price in arms.items()}
-        self.pair.delete_and_create(arms, chosen)
+    @rule(age=given.times, create=st.booleans(), arms=given.arm_prices, chosen=given.some_settings)
+    def prune_or_create(self, age: float, create: bool, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
+        if create:
+            self.pair.delete_and_create(*possible(arms, {**self.twin.settings, **chosen}))
+        else:
+            self.pair.prune(self.pair.clock.time() - age)
 
     # -- comparing ---------------------------------------------------------------------------------------------------
 
@@ -217,6 +213,16 @@ class RouterAndTwin(RuleBasedStateMachine):
         finally:
             self.pair.store.close()
             shutil.rmtree(self.folder)
+
+
+def arm_of(names: list[str], number: int) -> str:
+    """An arm by its number, whatever their number."""
+    return names[number % len(names)]
+
+
+def possible(arms: dict[str, float | None], chosen: dict[str, Any]) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Arms and settings that fit each other: this policy needs all prices."""
+    return ({arm: price or 0.0 for arm, price in arms.items()} if chosen["policy"] == "pe-cs" else arms), chosen
 
 
 def answer_of(record: Any, decision_id: str, outcome: dict[str, Any]) -> Any:

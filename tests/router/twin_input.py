@@ -21,7 +21,7 @@ IMPOSSIBLE: list[dict[str, Any]] = [
 # Prices, costs, rewards and times are multiples of 1/4, so that sums do not depend on the order in which they are added up.
 prices = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
 arm_names = st.sampled_from(ARMS)
-arm_prices = st.dictionaries(arm_names, prices, min_size=1, max_size=4)
+arm_prices = st.dictionaries(arm_names, prices, min_size=1, max_size=5)
 times = st.sampled_from([0.25, 0.5, 1.0, 5.0, 9.75, 10.0, 99.0, 100.0, 1000.0])
 some_settings = st.fixed_dictionaries(
     {},
@@ -41,12 +41,13 @@ some_settings = st.fixed_dictionaries(
     },
 )
 segments = st.sampled_from([*SEGMENTS, *SEGMENTS, DEEP])
+numbers = st.integers(0, 7)  # of an arm, among those there are
 requests = st.fixed_dictionaries(
     {"segment": segments},
     optional={
-        "eligible": st.one_of(
-            st.lists(arm_names, min_size=1, max_size=4), st.dictionaries(arm_names, prices, min_size=1, max_size=4)
-        ),
+        "eligible": st.none()
+        | st.lists(numbers, min_size=1, max_size=4)
+        | st.dictionaries(numbers, prices, min_size=1, max_size=4),
         "request_id": st.sampled_from([f"r{n}" for n in range(12)]),
         "context": st.sampled_from([{}, {"a": 1, "b": [None, "x"]}, {"long": "x" * 2_000}]),
     },
@@ -67,7 +68,7 @@ outcomes = st.builds(
         {},
         optional={
             "cost": st.sampled_from([0.0, 0.25, 2.0, 3]),
-            "arm": arm_names,
+            "arm": numbers,
             "occurred_at": st.sampled_from([-100.0, -1.0, 0.0, 1.0, 100.0]),
         },
     ),
@@ -76,10 +77,14 @@ wrong_outcomes = st.sampled_from(
     [{}, {"reward": 1.5}, {"reward": -1}, {"reward": True}, {"reward": math.nan}, {"reward": 1, "status": "success"},
      {"status": "odd"}, {"reward": 1, "cost": -1.0}, {"reward": 1, "cost": math.inf}, {"reward": 1, "arm": "nosuch", "cost": 0.5}]
 )  # fmt: skip
-WRONG_CHANGES: list[tuple[str, str | None, float | None]] = [
-    ("reset", None, None), ("unpin", None, None), ("pin", None, None), ("odd", "a", None), ("add", "", 1.0), ("add", "z", -1.0),
-    ("price", "a", math.inf), ("pause", "nosuch", None),
-]  # fmt: skip
+changes: st.SearchStrategy[tuple[str, str | None, float | None]] = st.one_of(
+    st.tuples(st.sampled_from(["add", "price"]), arm_names, prices),
+    st.tuples(st.sampled_from(["resume", "pin", "pause", "unpin", "retire", "reset"]), arm_names, st.none()),
+    st.sampled_from(
+        [("pin", None, None), ("odd", "a", None), ("add", "", 1.0), ("add", "z", -1.0), ("price", "a", math.inf),
+         ("pause", "nosuch", None), ("unpin", None, None), ("reset", None, None)]
+    ),
+)  # fmt: skip
 places = st.one_of(st.integers(0, 5), st.integers(0, 400))  # of a decision, counted from the newest
 ODD_IDS = (
     "{name}.{replica}.0{sequence}", "{name}.0{replica}.{sequence}", "{name}.+{replica}.{sequence}", "{name}.{replica}.0_{sequence}",

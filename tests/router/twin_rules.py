@@ -48,10 +48,9 @@ def is_price(price: Any) -> bool:
     return price is None or (not isinstance(price, bool) and isinstance(price, int | float) and 0.0 <= price < math.inf)
 
 
-def check_text(text: Any) -> None:
-    """A ValueError unless it is 1 to 200 printable characters."""
-    if not isinstance(text, str) or not 0 < len(text) <= 200 or not text.isprintable():
-        raise ValueError(f"not a text: {text!r}")
+def is_text(text: Any) -> bool:
+    """Whether 1 to 200 printable characters."""
+    return isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()
 
 
 def check_outcome(reward: Any, status: Any, cost: Any) -> float | None:
@@ -76,12 +75,10 @@ def active(arms: Arms) -> dict[str, float | None]:
 
 def check_request(arms: Arms, segment: Any, eligible: Any, request_id: Any, context: Any) -> dict[str, float | None]:
     """The arms to choose from with their prices, in the order of the arms; a ValueError when the request is wrong."""
-    if request_id is not None:
-        check_text(request_id)
-    if segment != "":
-        check_text(segment)
-        if not all(part.strip() for part in segment.split("/")):
-            raise ValueError(f"an empty part in {segment!r}")
+    if request_id is not None and not is_text(request_id):
+        raise ValueError(f"a request_id of {request_id!r}")
+    if segment != "" and not (is_text(segment) and all(part.strip() for part in segment.split("/"))):
+        raise ValueError(f"a segment of {segment!r}")
     if context is not None and len(json.dumps(context, allow_nan=False)) > 10_000:
         raise ValueError("a context that is too long")
     prices = active(arms)
@@ -106,7 +103,7 @@ def refusal(arms: Arms, action: str, arm: str | None, price: Any) -> str:
     if action in ("add", "price") and not is_price(price):
         return f"a price of {price}"
     if action == "add":
-        return "it is there" if status in ("active", "paused") else ""
+        return "it is there" if status in ("active", "paused") else "" if is_text(arm) else f"a name of {arm!r}"
     if status == "unknown":
         return f"no arm {arm}"
     if action in ("retire", "pause") and list(active(arms)) == [arm]:
