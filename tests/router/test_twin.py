@@ -51,7 +51,9 @@ class RouterAndTwin(RuleBasedStateMachine):
             self.pair.check()
 
     def decide(self, request: dict[str, Any]) -> None:
-        asked = self.named(request)
+        self.ask(self.named(request))
+
+    def ask(self, asked: dict[str, Any]) -> None:
         made = self.pair.both(lambda: self.pair.router.decide(**asked), lambda decision: self.twin.decided(decision, **asked))
         if made is not None:
             self.ids.append(made.id)
@@ -164,7 +166,7 @@ class RouterAndTwin(RuleBasedStateMachine):
         self, request: dict[str, Any], outcome: dict[str, Any], other: dict[str, Any], place: int, form: str, wrong: dict[str, Any]
     ) -> None:
         """A wrong request, a wrong outcome, an odd id and settings that cannot work leave nothing behind."""
-        self.decide(request)
+        self.ask(request)
         self.tell(self.id_at(place), outcome)
         _, replica, sequence = self.id_at(place).split(".")
         arabic = "".join(chr(0x660 + int(digit)) if digit.isdecimal() else digit for digit in sequence)

@@ -21,7 +21,7 @@ IMPOSSIBLE: list[dict[str, Any]] = [
 # Prices, costs, rewards and times are multiples of 1/4, so that sums do not depend on the order in which they are added up.
 prices = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
 arm_names = st.sampled_from(ARMS)
-arm_prices = st.dictionaries(arm_names, prices, min_size=1, max_size=5)
+arm_prices = st.dictionaries(arm_names, prices, min_size=2, max_size=5)
 times = st.sampled_from([0.25, 0.5, 1.0, 5.0, 9.75, 10.0, 99.0, 100.0, 1000.0])
 some_settings = st.fixed_dictionaries(
     {},
