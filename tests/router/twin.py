@@ -1,0 +1,297 @@
+"""The twin: a slow, obvious router that the real one is compared with.
+
+It chooses no arm. It is handed each decision of the real router, checks that it was allowed, and does all the bookkeeping by
+itself: a list of rows, and `take`, which folds one row into dictionaries. Statistics are the sum over all decisions of what each
+of them counts for now, added up anew whenever somebody asks.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.router import twin_rules as rules
+from tests.router.twin_rules import ACTIONS, Arms, number_or_none, path_of
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
+
+CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
+RECENT = 8
+"""So many decisions are in memory however small it is: a request_id of theirs is answered with the same decision."""
+
+
+@dataclass
+class Made:
+    """One decision. `counts` is what it adds to the statistics of its arm now: sent, seen, reward and cost."""
+
+    row: Row
+    segment: str  # where it counts
+    due: float
+    version: int
+    arm: str  # the arm that was used, as far as is known
+    counts: tuple[int, int, float, float]
+    state: str = "open"  # or "default", or "arrived"
+    outcome: Row | None = None  # the last one
+    forgotten: bool = False
+
+
+class Twin:
+    """A router of this name that decides for nobody. `now` is the wall clock."""
+
+    def __init__(self, name: str, now: Callable[[], float]) -> None:
+        self.name, self.now = name, now
+        self.rows: list[Row] = []
+        self.version, self.deleted, self.pruned_before = 0, False, 0.0
+        self.settings: dict[str, Any] = {}
+        self.counts = {"decisions": 0, "outcomes": 0, "expired": 0}
+        self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
+        self.sequences: dict[int, int] = {0: 0}  # the last one of every replica
+        self._begin({})
+
+    def _begin(self, arms: Mapping[str, float | None]) -> None:
+        self.arms: Arms = {name: (price, "active") for name, price in arms.items()}
+        self.pinned: str | None = None
+        self.added: set[str] = set()
+        self.segments = [""]
+        self.decisions: dict[tuple[int, int], Made] = {}
+
+    # -- the fold ----------------------------------------------------------------------------------------------------
+
+    def take(self, row: Row) -> None:
+        """Fold the next row of the log."""
+        self.rows.append(row)
+        {DECISION: self._decided, OUTCOME: self._settled, CHANGE: self._changed}[row.kind](row)
+
+    def _decided(self, row: Row) -> None:
+        detail = json.loads(row.detail or "{}")
+        segment, pending = self._segment(row.segment or ""), 0 if detail.get("shadow") else 1
+        due = row.at + self.settings["deadline_s"]
+        made = Made(row, segment, due, self.version, str(row.arm), (pending, 0, 0.0, 0.0))
+        self.decisions[row.replica, row.sequence] = made
+        self.counts["decisions"] += 1
+        self.sequences[row.replica] = max(row.sequence, self.sequences.get(row.replica, 0))
+
+    def _segment(self, name: str) -> str:
+        """Where a decision for a segment counts: there, or in the nearest one above when there are too many."""
+        missing = [each for each in path_of(name) if each not in self.segments]
+        if len(self.segments) + len(missing) <= self.settings["max_segments"]:
+            self.segments.extend(reversed(missing))
+        return next(each for each in path_of(name) if each in self.segments)
+
+    def _settled(self, row: Row) -> None:
+        """The last outcome holds; a default never takes the place of anything."""
+        made = self.decisions.get((row.replica, row.sequence))
+        if made is None or self._is_pruned(made) or (row.code == "default" and made.state != "open"):
+            return
+        first, before = made.state != "arrived", made.counts
+        made.arm, made.outcome = str(row.arm), row
+        made.state = "default" if row.code == "default" else "arrived"
+        nothing = row.value is None or made.forgotten
+        made.counts = (0, 0, 0.0, 0.0) if nothing else (1, 1, row.value or 0.0, row.cost or 0.0)
+        if made.row.code == "holdout" or self.settings["holdout"]:
+            group = self.groups["holdout" if made.row.code == "holdout" else "routed"]
+            for n in range(3):
+                group[n] += made.counts[n + 1] - before[n + 1]
+        if row.code == "default":
+            self.counts["expired"] += 1
+        elif first:
+            self.counts["outcomes"] += 1
+
+    def _changed(self, row: Row) -> None:
+        """A change that another replica made impossible has no effect."""
+        action, body = row.code, json.loads(str(row.detail))
+        if action == "create" and self.version and not self.deleted:
+            return
+        if action in ACTIONS and rules.refusal(self.arms, action, body["arm"], body["price"]):
+            return
+        if action == "prune":
+            self.pruned_before = max(self.pruned_before, body["before"])
+        if action in ("prune", "pruned"):
+            return
+        self.version += 1
+        if action == "create":
+            self._begin(body["arms"])
+            self.settings, self.deleted = body["settings"], False
+        elif action == "delete":
+            self.deleted = True
+        elif action == "settings":
+            self.settings = {name: body[name] for name in self.settings}
+        elif action == "reset":
+            self._reset(list(self.arms) if body["arm"] is None else [body["arm"]])
+        elif action in ACTIONS:
+            self._change_arm(action, body["arm"], body["price"])
+
+    def _reset(self, arms: list[str]) -> None:
+        """What is pending stays. What is forgotten cannot be corrected back into the statistics."""
+        for made in self.decisions.values():
+            if made.arm in arms and made.state != "open":
+                made.counts, made.forgotten = (0, 0, 0.0, 0.0), True
+
+    def _change_arm(self, action: str, arm: str | None, price: float | None) -> None:
+        self.arms = rules.changed(self.arms, action, arm, price)
+        if action == "add":
+            self.added.add(str(arm))
+        if action == "pin":
+            self.pinned = arm
+        elif action == "unpin" or (action in ("retire", "pause") and self.pinned == arm):
+            self.pinned = None
+
+    # -- what a router shows -----------------------------------------------------------------------------------------
+
+    def statistics(self) -> dict[str, dict[str, tuple[int, int, float, float]]]:
+        """Per segment and arm, of the segment and everything below it: sent, seen, reward sum, cost sum."""
+        sums = {segment: {arm: [0, 0, 0.0, 0.0] for arm in self.arms} for segment in self.segments}
+        for made in self.decisions.values():
+            for segment in path_of(made.segment):
+                for n, count in enumerate(made.counts):
+                    sums[segment][made.arm][n] += count
+        return {segment: {arm: tuple(row) for arm, row in arms.items()} for segment, arms in sums.items()}  # type: ignore[misc]
+
+    def _is_pruned(self, made: Made) -> bool:
+        return made.row.at < self.pruned_before
+
+    def waiting(self) -> list[Made]:
+        """Decisions that wait for an outcome."""
+        return [made for made in self.decisions.values() if made.state == "open" and not self._is_pruned(made)]
+
+    def due(self) -> list[str]:
+        """The ids of decisions that are past their deadline and have no default outcome yet."""
+        return [self.id_of(made.row) for made in self.waiting() if made.due <= self.now()]
+
+    def id_of(self, row: Row) -> str:
+        """The id of the decision that a row is about."""
+        return f"{self.name}.{row.replica:x}.{row.sequence:x}"
+
+    # -- what callers do ---------------------------------------------------------------------------------------------
+
+    def decided(
+        self, decision: Any, segment: str = "", *, eligible: Any = None, request_id: Any = None, context: Any = None
+    ) -> None:  # fmt: skip
+        """A decision that the real router made; an AssertionError when it must not, a ValueError when it had to refuse."""
+        known = self._asked_before(request_id)
+        if known is not None and decision is not None and decision.repeated:
+            first = known.row
+            assert (decision.id, decision.arm, decision.code) == (self.id_of(first), first.arm, first.code)
+            assert decision.segment == first.segment
+            assert number_or_none(decision.propensity) == first.value
+            return
+        assert known is None or known not in list(self.decisions.values())[-RECENT:], f"{request_id} was not recognised"
+        prices = rules.check_request(self.arms, segment, eligible, request_id, context)
+        assert decision is not None, "refused without need"
+        replica, sequence = self._check_id(decision.id)
+        self._check_choice(decision, prices)
+        detail: dict[str, Any] = {} if eligible is None else {"eligible": [list(each) for each in prices.items()]}
+        detail |= {"shadow": True} if self.settings["mode"] == "shadow" else {}
+        detail |= {} if context is None else {"context": context}
+        value, arm = number_or_none(decision.propensity), decision.arm
+        asked = (replica, sequence, self.now(), segment, request_id)
+        self.take(Row(DECISION, *asked, arm, value, prices[arm], decision.code, json.dumps(detail) if detail else None))
+
+    def _asked_before(self, request_id: str | None) -> Made | None:
+        found = [made for made in self.decisions.values() if made.row.request_id == request_id and not self._is_pruned(made)]
+        return None if request_id is None or not found else found[-1]
+
+    def _check_id(self, decision_id: str) -> tuple[int, int]:
+        """Numbers of decisions grow, whatever happens to the router."""
+        replica, sequence = rules.parse_id(self.name, decision_id)
+        assert sequence > self.sequences.get(replica, 0), f"{decision_id} was given out before"
+        return replica, sequence
+
+    def _check_choice(self, decision: Any, prices: dict[str, float | None]) -> None:
+        arm, code, propensity = decision.arm, decision.code, decision.propensity
+        assert arm in prices, f"{arm} is not among {prices}"
+        assert code in CODES
+        assert math.isnan(propensity) or 0.0 < propensity <= 1.0 + 1e-9, propensity
+        assert (code == "pinned") == (self.pinned in prices), f"{code} while {self.pinned} is pinned"
+        assert code != "pinned" or (arm == self.pinned and propensity == 1.0)
+        assert code != "only" or len(prices) == 1
+        assert code != "holdout" or self.settings["holdout"]
+        assert code != "newcomer" or arm in self.added
+        assert decision.version == self.version
+
+    def record(
+        self, decision_id: str, reward: Any = None, *, status: Any = None, cost: Any = None, arm: str | None = None,
+        occurred_at: float | None = None,
+    ) -> str:  # fmt: skip
+        """The answer to an outcome."""
+        value = rules.check_outcome(reward, status, cost)
+        made = self.decisions.get(rules.parse_id(self.name, decision_id))
+        if made is None or self._is_pruned(made):
+            raise KeyError(decision_id)
+        last = made.outcome if made.state == "arrived" else None
+        if last is not None and occurred_at is not None and occurred_at < last.at:
+            return "stale"
+        used = made.arm if arm is None else arm
+        if used not in self.arms:
+            raise ValueError(f"no arm {used}")
+        if last is not None and last.arm == used:
+            if value is None and last.value is None:
+                return "duplicate"
+            if cost is None and last.value is not None:
+                cost = last.cost
+        if cost is None:
+            cost = made.row.cost if used == made.row.arm else self.arms[used][0]
+        if cost is None and value is not None:
+            raise ValueError(f"what {used} cost is unknown")
+        if last is not None and (last.arm, last.value, last.cost) == (used, value, cost):
+            return "duplicate"
+        at, answer = self.now() if occurred_at is None else occurred_at, "recorded" if last is None else "corrected"
+        self._outcome(made, at, used, value, cost, answer)
+        return answer
+
+    def expired(self, row: Row) -> None:
+        """A default outcome that the real router wrote."""
+        made = self.decisions.get((row.replica, row.sequence))
+        assert made is not None and made.state == "open" and made.due <= self.now(), f"{self.id_of(row)} was not due"  # noqa: PT018
+        value = 0.0 if self.settings["default_outcome"] == "failure" and made.counts[0] else None
+        self._outcome(made, self.now(), made.arm, value, made.row.cost, "default")
+
+    def _outcome(self, made: Made, at: float, arm: str, value: float | None, cost: float | None, code: str) -> None:
+        self.take(Row(OUTCOME, made.row.replica, made.row.sequence, at, None, None, arm, value, cost, code, None))
+
+    def create(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
+        """Make the router, or make it again after `delete`."""
+        rules.check_works({name: (price, "active") for name, price in arms.items()}, settings)
+        self._log("create", {"arms": dict(arms), "settings": settings})
+
+    def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
+        """Change an arm; a ValueError when that cannot work, and then nothing has changed."""
+        why = rules.refusal(self.arms, action, arm, price)
+        if why:
+            raise ValueError(why)
+        rules.check_works(rules.changed(self.arms, action, arm, price), self.settings)
+        self._log(action, {"arm": arm, "price": price, "by": by})
+
+    def configure(self, wanted: Mapping[str, float | None], settings: dict[str, Any], *, by: str = "") -> None:
+        """Add and price the wanted arms, retire the others, take over the settings: all of it, or a ValueError and nothing."""
+        changes = rules.differences(self.arms, wanted)
+        arms = self.arms
+        for action, arm, price in changes:
+            why = rules.refusal(arms, action, arm, price)
+            if why:
+                raise ValueError(why)
+            arms = rules.changed(arms, action, arm, price)
+        rules.check_works(arms, settings)
+        for action, arm, price in changes:
+            self._log(action, {"arm": arm, "price": price, "by": by})
+        if settings != self.settings:
+            self._log("settings", {**settings, "by": by})
+
+    def delete(self, *, by: str = "") -> None:
+        """Take the router out of service."""
+        self._log("delete", {"by": by})
+
+    def prune(self, before: float, *, by: str = "") -> int:
+        """Delete decisions made before a time, but none that waits or could; the number of rows deleted."""
+        before = min([before, self.now() - self.settings["deadline_s"], *(made.row.at for made in self.waiting())])
+        self._log("prune", {"before": before, "by": by})
+        kept = [n for n, row in enumerate(self.rows) if row.kind == DECISION and row.at >= before]
+        first = kept[0] if kept else len(self.rows)
+        left = [row for n, row in enumerate(self.rows) if n >= first or row.kind == CHANGE]
+        deleted, self.rows = len(self.rows) - len(left), left
+        self._log("pruned", {"before": before, "rows": deleted, "by": by})
+        return deleted
+
+    def _log(self, action: str, body: dict[str, Any]) -> None:
+        arm, sequence = body.get("arm"), self.sequences[0]
+        self.take(Row(CHANGE, 0, sequence, self.now(), None, None, arm, None, None, action, json.dumps(body)))
