@@ -190,9 +190,7 @@ def bind(
     return bound
 
 
-def is_cached(
-    drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()
-) -> bool:
+def is_cached(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()) -> bool:
     """Whether `bind` with the same arguments finds a compiled function on disk, or in this process."""
     module_name = _bound_name(drive, constants, name, outside_sources)
     if module_name in sys.modules and sys.modules[module_name].bound.signatures:

@@ -11,7 +11,7 @@ from thrifty.replay import Columns, Log
 from thrifty.replay.evaluation import replay
 from thrifty.replay.evidence import examine
 from thrifty.replay.rejection import replay_policy
-from thrifty.router.kernels import start_rule
+from thrifty.policies.contract import start_rule
 from thrifty.simulation import simulate
 
 MEANS, COSTS = [0.8, 0.76, 0.4], [1.0, 0.5, 0.1]

@@ -45,7 +45,7 @@ def shown_line(line: Line) -> dict[str, Any]:
 
 def facts(router: Router) -> dict[str, Any]:
     """Everything about a router that its log determines, but what the rule remembers."""
-    roster = router.roster
+    roster = router.arms
     return {
         "statistics": {segment: router.statistics(segment) for segment in router.segments()},
         "pending": router.pending,
@@ -102,6 +102,9 @@ class Pair:
             raise AssertionError("refused, and the twin sees no reason") from error
         assert refusal is None or isinstance(error, type(refusal)), f"{answer!r} instead of {refusal!r}"
         assert wanted is None or answer == wanted
+        for row in rows:
+            if row.code == "graduate":
+                self.twin.graduated(row)
         self._compare(rows)
         return answer
 

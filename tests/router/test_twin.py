@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
@@ -217,6 +217,10 @@ class RouterAndTwin(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
+SHRINK = os.environ.get("THRIFTY_TWIN_SHRINK") == "1"
+"""Whether a failure is made as short as possible, which can take many minutes."""
+
+
 def arm_of(names: list[str], number: int) -> str:
     """An arm by its number, whatever their number."""
     return names[number % len(names)]
@@ -249,6 +253,7 @@ def test_the_router_and_its_twin_are_the_same_whatever_is_done() -> None:
     run_state_machine_as_test(
         RouterAndTwin,
         settings=settings(
-            max_examples=max(STEPS // STEPS_A_RUN, 1), stateful_step_count=STEPS_A_RUN, suppress_health_check=list(HealthCheck)
+            max_examples=max(STEPS // STEPS_A_RUN, 1), stateful_step_count=STEPS_A_RUN, suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate, Phase.shrink] if SHRINK else [Phase.generate], report_multiple_bugs=SHRINK,
         ),
     )

@@ -65,6 +65,7 @@ class Twin:
     def _decided(self, row: Row) -> None:
         detail = json.loads(row.detail or "{}")
         segment, pending = self._segment(row.segment or ""), 0 if detail.get("shadow") else 1
+        assert detail.get("counted", row.segment or "") == segment
         due = row.at + self.settings["deadline_s"]
         made = Made(row, segment, due, self.version, str(row.arm), (pending, 0, 0.0, 0.0))
         self.decisions[row.replica, row.sequence] = made
@@ -106,7 +107,13 @@ class Twin:
             return
         if action == "prune":
             self.pruned_before = max(self.pruned_before, body["before"])
-        if action in ("prune", "pruned"):
+        if action == "graduate":
+            self.added.discard(body["arm"])
+        if action in ("prune", "pruned", "graduate"):
+            return
+        if action == "changes":
+            for each, its_body in body["changes"]:
+                self._changed(row._replace(code=each, detail=json.dumps(its_body)))
             return
         self.version += 1
         if action == "create":
@@ -183,6 +190,8 @@ class Twin:
         detail: dict[str, Any] = {} if eligible is None else {"eligible": [list(each) for each in prices.items()]}
         detail |= {"shadow": True} if self.settings["mode"] == "shadow" else {}
         detail |= {} if context is None else {"context": context}
+        counted = self._segment(segment)
+        detail |= {} if counted == segment else {"counted": counted}
         value, arm = number_or_none(decision.propensity), decision.arm
         asked = (replica, sequence, self.now(), segment, request_id)
         self.take(Row(DECISION, *asked, arm, value, prices[arm], decision.code, json.dumps(detail) if detail else None))
@@ -239,6 +248,11 @@ class Twin:
         self._outcome(made, at, used, value, cost, answer)
         return answer
 
+    def graduated(self, row: Row) -> None:
+        """An arm that the real router added and now takes for one like any other."""
+        assert row.arm in self.added
+        self._log("graduate", {"arm": row.arm})
+
     def expired(self, row: Row) -> None:
         """A default outcome that the real router wrote."""
         made = self.decisions.get((row.replica, row.sequence))
@@ -272,10 +286,13 @@ class Twin:
                 raise ValueError(why)
             arms = rules.changed(arms, action, arm, price)
         rules.check_works(arms, settings)
-        for action, arm, price in changes:
-            self._log(action, {"arm": arm, "price": price, "by": by})
+        wanted_changes = [(action, {"arm": arm, "price": price, "by": by}) for action, arm, price in changes]
         if settings != self.settings:
-            self._log("settings", {**settings, "by": by})
+            wanted_changes.append(("settings", {**settings, "by": by}))
+        if len(wanted_changes) == 1:
+            self._log(*wanted_changes[0])
+        elif wanted_changes:
+            self._log("changes", {"changes": wanted_changes})
 
     def delete(self, *, by: str = "") -> None:
         """Take the router out of service."""

@@ -156,7 +156,7 @@ def export(rows: Iterable[Row], name: str) -> Iterator[Line]:
             corrections[key] = corrections.get(key, 0) + (row.code == "corrected")
     arms: Arms = {}
     settings: dict[str, Any] = {}
-    for row in rows:
+    for row in (each for row in rows for each in _single(row)):
         detail = json.loads(row.detail or "{}")
         if row.kind == CHANGE:
             if row.code == "create":
@@ -168,6 +168,13 @@ def export(rows: Iterable[Row], name: str) -> Iterator[Line]:
         if row.kind == DECISION:
             key = row.replica, row.sequence
             yield _line(row, name, detail, settings, active(arms), last.get(key), corrections.get(key, 0))
+
+
+def _single(row: Row) -> list[Row]:
+    """The changes of a row that makes several at once."""
+    if row.kind != CHANGE or row.code != "changes":
+        return [row]
+    return [row._replace(code=action, detail=json.dumps(body)) for action, body in json.loads(str(row.detail))["changes"]]
 
 
 def _line(

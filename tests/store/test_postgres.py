@@ -70,7 +70,7 @@ def test_replicas_see_each_other_and_agree_with_the_log(url: str, replica: Calla
     one.change("price", "a", price=0.25)
     two.change("add", "d", price=0.05)
     agree(one, two)
-    assert one.roster.prices == two.roster.prices == [0.25, 0.2, 0.1, 0.05]
+    assert one.arms.prices == two.arms.prices == [0.25, 0.2, 0.1, 0.05]
     assert facts(one) == refolded(url)
     assert one.counts == {"decisions": 20, "outcomes": 20, "expired": 0}
 
@@ -196,7 +196,7 @@ def test_changes_that_exclude_each_other_leave_an_arm_to_choose(url: str, replic
     two.change("retire", "b")
     one.change("retire", "a")
     agree(two)
-    assert two.roster.active() == ["a"]
+    assert two.arms.active() == ["a"]
     assert two.decide().arm == "a"
     assert facts(two) == refolded(url)
 

@@ -40,7 +40,7 @@ def disturb(router: Router, rounds: int, seed: int) -> list[tuple[str, str]]:
 
 def everything(router: Router) -> Any:
     facts = {name: router.statistics(name) for name in router.segments()}
-    return facts, router.pending, router.counts, router.groups, router.version, router.roster.newcomers
+    return facts, router.pending, router.counts, router.groups, router.version, router.arms.newcomers
 
 
 def close_without_snapshot(router: Router) -> None:

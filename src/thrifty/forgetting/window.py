@@ -35,7 +35,7 @@ def window(length: int) -> Forgetting:
 
 
 def recall_ring(statistics: Any, ring: Ring) -> None:
-    """Fill the window with outcomes that amount to earlier statistics: of every arm its share, each at the arm's mean, mixed evenly."""
+    """Fill the window with outcomes that amount to earlier statistics: every arm's share, each at its mean, mixed evenly."""
     seen = np.array(statistics["seen"])
     share = min(1.0, ring.kept.size / max(float(seen.sum()), 1.0))
     counts = np.floor(seen * share).astype(np.int64)

@@ -52,6 +52,12 @@ def start(init, terms):
     return init(RuleTerms(terms.costs, terms.by_cost, terms.alpha, terms.horizon, terms.parameters, ()))
 
 
+@driver
+def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):
+    """`start`, as a driver of its own: for whoever keeps a rule's memory between two calls."""
+    return start(init, RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts))
+
+
 @kernel
 def next_horizon(decisions, n_arms):
     """The horizon to reckon with after `decisions` of them, where nobody knows the true one: an eighth more, and K at least.

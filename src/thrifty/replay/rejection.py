@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 from thrifty.compiled import driver, index
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule
-from thrifty.policies.contract import RuleTerms
+from thrifty.policies.contract import RuleTerms, start_rule
 from thrifty.problem import Terms
 from thrifty.replay.aggregates import Aggregates, N
 from thrifty.replay.bootstrap import interval
 from thrifty.replay.estimators import SegmentEstimates, strata_of
 from thrifty.replay.profile import prices_are_listed
 from thrifty.replay.reading import Batch, Log
-from thrifty.router.kernels import start_rule
 from thrifty.statistics import Outcome, fold, no_statistics
 from thrifty.streams import make_streams, uniform
 

@@ -1,7 +1,7 @@
 """Kernels that are interpreted until they are compiled, and a child process that compiles them.
 
-Compiling a policy takes ten seconds or more and holds the interpreter lock, so it is done in another process, which leaves its result
-in the cache on disk. Until then the same functions run as plain Python: slower, with the same results to the bit.
+Compiling a policy takes ten seconds or more and holds the interpreter lock, so it is done in another process, which leaves its
+result in the cache on disk. Until then the same functions run as plain Python: slower, with the same results to the bit.
 THRIFTY_COMPILE says how: "background" (the default), "wait" (compile here and now) or "never".
 """
 

@@ -8,6 +8,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from thrifty.router.records import DecisionRecords, Key
 
@@ -87,6 +88,16 @@ class Deadlines:
     def cold_periods(self, now: float) -> list[Period]:
         """Periods with decisions in the log that may be due."""
         return [period for period in self.periods if period.cold_due <= now]
+
+    def oldest_waiting(self, records: DecisionRecords, clock: Any) -> float:
+        """When the oldest decision that waits was made, about: none was made before; infinity where nobody waits."""
+        found = []
+        for period in self.periods:
+            heads = [slot for _, key in islice(period.queue, 1) if (slot := records.slot(key)) is not None]
+            found += [float(records.get(slot, "at")) for slot in heads]
+            if period.cold_after < period.cold_upto:
+                found.append(clock.time() - (period.deadline_s - (period.cold_due - clock.monotonic())))
+        return min(found, default=math.inf)
 
     def dump(self, records: DecisionRecords) -> list[list[float]]:
         """Per period that matters: first position, deadline, and the position after which somebody may wait."""

@@ -4,6 +4,7 @@ import math
 import threading
 from collections import namedtuple
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class RuleCode:
     def __init__(self, chosen: Policy, spec: str, known_costs: bool) -> None:
         self.policy, self.known_costs, self._spec = chosen, known_costs, spec
         self.counting = counting_for(chosen.forgetting)
-        example = Terms(n_arms=2, costs=[0.0, 1.0] if known_costs else None, alpha=0.1, horizon=None)
+        example = _example_terms(known_costs)
         rule, parts, numbers = chosen.rule_under(example), chosen.parts(), chosen.numbers(example)
         self._parameters = namedtuple("Parameters", numbers)  # type: ignore[misc]
         self._init = interpreted(rule.init)
@@ -94,9 +95,9 @@ class RuleCode:
             "parts": namedtuple("Parts", parts)(**parts),
             "parameters": tuple_maker(self._parameters), "propensity": rule.propensity, "unpack": Layout(memory).unpacker(),
         }  # fmt: skip
-        how = {"name": chosen.name, "outside_sources": chosen.sources}
-        self.choose = Kernel(choose_arm, constants, **how)
-        self.observe = Kernel(observe_outcome, constants, **how) if rule.weighs_outcomes else None
+        kernel = partial(Kernel, constants=constants, name=chosen.name, outside_sources=chosen.sources)
+        self.choose = kernel(choose_arm)
+        self.observe = kernel(observe_outcome) if rule.weighs_outcomes else None
 
     @property
     def compiled(self) -> bool:
@@ -167,12 +168,16 @@ def engine_for(spec: str) -> Engine:
         return _engines[spec, sources]
 
 
+def _example_terms(known_costs: bool) -> Terms:
+    return Terms(n_arms=2, costs=np.array([0.0, 1.0]) if known_costs else None, alpha=0.1, horizon=None)
+
+
 class _Rehearsal:
     """Small arguments of the right types for every kernel, so that each is loaded or compiled by a call."""
 
     def __init__(self, code: RuleCode) -> None:
         self._code = code
-        terms = Terms(n_arms=2, costs=[0.0, 1.0] if code.known_costs else None, alpha=0.1, horizon=None)
+        terms = _example_terms(code.known_costs)
         numbers = code.policy.numbers(terms)
         self._sums = SegmentSums(2, code.policy.forgetting)
         self._sums.add(-1)

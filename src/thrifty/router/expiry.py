@@ -74,7 +74,7 @@ def _expire_rows(router: "Router", period: Period, rows: list[tuple[int, Row]]) 
             continue
         due = state.records.get(slot, "due")
         if due > now or not router.log.may_expire(state, key, now):
-            period.cold_after, period.cold_due = position - 1, max(due, now + 0.2)
+            period.cold_after, period.cold_due = position - 1, due if due > now else now + 0.2
             return False
         write_default(router, key)
     return True

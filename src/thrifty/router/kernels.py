@@ -64,11 +64,11 @@ class Frame(NamedTuple):
 
 def empty_frame(n_arms: int, n_numbers: int) -> Frame:
     """A frame of this size, full of zeros."""
-    floats, integers, words = np.zeros, (lambda n: np.zeros(n, np.int64)), np.zeros(4, np.uint64)
+    numbers, words = np.zeros(n_arms, np.int64), np.zeros(4, np.uint64)
     statistics = np.zeros(n_arms, ArmStatistics)
     return Frame(
-        floats(4), integers(4), floats(n_numbers), floats(n_arms), integers(n_arms), integers(n_arms), words, words,
-        floats(FACTS + 3 * n_arms), statistics, statistics, integers(n_arms), np.zeros(2, ArmStatistics),
+        np.zeros(4), np.zeros(4, np.int64), np.zeros(n_numbers), np.zeros(n_arms), numbers, numbers.copy(), words, words.copy(),
+        np.zeros(FACTS + 3 * n_arms), statistics, statistics.copy(), numbers.copy(), np.zeros(2, ArmStatistics),
     )  # fmt: skip
 
 
@@ -240,7 +240,8 @@ def probe_arm(probe, unpack, sums, recent, recollections, segment):
 
 @driver
 def count_decision(
-    records, slot, sums, recent, parents, forgets, replica, sequence, segment, arm, code, version, at, due, propensity, price, counted
+    records, slot, sums, recent, parents, forgets, replica, sequence, segment, arm, code, version, at, due, propensity, price,
+    counted,
 ):  # fmt: skip
     """Write a decision into its record, and count it in its segment and all above unless `counted` is 0."""
     entry = records[slot]

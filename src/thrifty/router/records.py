@@ -5,7 +5,6 @@ second. So the numbers of a decision are a row of one record array, which compil
 """
 
 from collections import deque
-from collections.abc import Iterator
 from math import isnan, nan
 from typing import Any, NamedTuple
 
@@ -89,14 +88,12 @@ class DecisionRecords:
         self._requests: dict[str, Key] = {}
         self._note_bytes = 0
         self.removals = 0  # how many records have left
+        self.table: NDArray[Any] = np.zeros(0, DecisionRecord)
         self._make_room(256)
 
     def _make_room(self, room: int) -> None:
-        grown: NDArray[Any] = np.zeros(room, DecisionRecord)
-        used = 0
-        if hasattr(self, "table"):
-            used = self.table.size
-            grown[:used] = self.table
+        used, grown = self.table.size, np.zeros(room, DecisionRecord)
+        grown[:used] = self.table
         self.table = grown
         self._integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster
         self._floats: memoryview = grown.view(np.float64).data
@@ -108,9 +105,9 @@ class DecisionRecords:
     def __contains__(self, key: Key) -> bool:
         return key in self._slots
 
-    def keys(self) -> Iterator[Key]:
-        """Keys of all records, oldest first."""
-        return iter(list(self._slots))
+    def all_keys(self) -> list[Key]:
+        """Keys of all records."""
+        return list(self._slots)
 
     @property
     def n_bytes(self) -> int:

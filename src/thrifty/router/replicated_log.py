@@ -1,8 +1,8 @@
 """The replicated log: a router's side of a log that other replicas write to as well.
 
 The log's order decides. A decision counts as pending at once, because that much is the same in any order; outcomes and changes are
-applied only when they come back from the log, in the order in which every replica applies them. So sums are the same everywhere, bit
-for bit, and nothing has to be undone but a decision whose request_id another replica had answered before.
+applied only when they come back from the log, in the order in which every replica applies them. So sums are the same everywhere,
+bit for bit, and nothing has to be undone but a decision whose request_id another replica had answered before.
 """
 
 import logging

@@ -11,7 +11,7 @@ from thrifty.router.records import ARRIVED, CODES, DEFAULTED, DecisionRecords, K
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.snapshot import load
 from thrifty.router.state import State, forget_outcomes, is_shadow, note_of
-from thrifty.store.log import DECISION, OUTCOME, Journal, Row, StoreError
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
 
 RECENT = 20_000
 """Decisions that are brought back into memory at the start, at most, and as far as `memory_bytes` allows."""
@@ -48,7 +48,8 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
     records, sums, counting = DecisionRecords(), SegmentSums(len(state.arms.names), KEEP_ALL), counting_for(KEEP_ALL)
     sums.add(-1)
     segments: dict[Key, tuple[int, Note | None]] = {}
-    for position, row in rows:
+    created = max((n for n, (_, row) in enumerate(rows) if row.kind == CHANGE and row.code == "create"), default=-1)
+    for position, row in rows[created + 1 :]:
         key = row.replica, row.sequence
         slot = records.slot(key)
         if row.kind == DECISION:
@@ -72,8 +73,6 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
                     records.table, slot, state.arms.index(row.arm), value, cost, row.at, how, *sums.everything()
                 )  # fmt: skip
                 records.put(slot, "position", position)
-        elif row.code == "create":
-            records, segments = DecisionRecords(), {}
         elif row.code == "reset":
             arm = json.loads(str(row.detail))["arm"]
             forget_outcomes(records.table, list(range(len(state.arms.names))) if arm is None else [state.arms.index(arm)])

@@ -433,11 +433,10 @@ class Router:
         wanted = checked_arms(arms)
 
         def differences(state: State) -> list[Change]:
-            found: list[Change] = []
+            changes = state.arms.differences(wanted)
+            found: list[Change] = [(action, {"arm": arm, "price": price, "by": by}) for action, arm, price in changes]
             if settings != state.settings:
                 found.append(("settings", {**settings.to_dict(), "by": by}))
-            for action, arm, price in state.arms.differences(wanted):
-                found.append((action, {"arm": arm, "price": price, "by": by}))
             return found
 
         self._try_changes(differences)
@@ -457,9 +456,11 @@ class Router:
             with self.lock:
                 if self.state.version != version:
                     continue
-                positions = [self._add_change(action, body, engine) for action, body in changes]
-            for position in positions:
-                self.wait(position)
+                if not changes:
+                    return
+                action, body = changes[0] if len(changes) == 1 else ("changes", {"changes": changes})
+                position = self._add_change(action, body, engine)
+            self.wait(position)
             return
 
     def _add_change(self, action: str, body: dict[str, Any], engine: Engine | None) -> int:
@@ -482,8 +483,9 @@ class Router:
             raise ValueError("a router without a store has no log to prune")
         self.expire()
         with self.lock:
-            longest = max(period.deadline_s for period in self.state.deadlines.periods)
-            before = min(before, self.state.clock.time() - longest)
+            state = self.state
+            oldest = state.deadlines.oldest_waiting(state.records, state.clock)
+            before = min(before, state.clock.time() - state.settings.deadline_s, oldest)
             position = self._add_change("prune", {"before": before, "by": by}, None)
         self.wait(position)
         covered = self._snapshots.take_now(self)

@@ -27,8 +27,8 @@ class RuleInstance:
     """
 
     __slots__ = (
-        "_begun", "_frame", "_layout", "_memory", "_numbers", "_saved", "_terms", "_view", "arms", "code", "facts", "names", "number",
-        "prices", "segment",
+        "_begun", "_frame", "_layout", "_memory", "_numbers", "_saved", "_terms", "_view",
+        "arms", "code", "facts", "names", "number", "prices", "segment",
     )  # fmt: skip
 
     def __init__(
@@ -83,7 +83,7 @@ class RuleInstance:
         if sums.forgetting.forgets:
             place = self._probe(sums)
             if place >= 0:
-                self.facts[PROPENSITY], self.facts[CODE] = 1.0, EXPLORE
+                self._view.facts[[PROPENSITY, CODE]] = 1.0, EXPLORE
                 return place
         return self.code.choose.call(self._frame, self._memory, self._saved, sequence, draws, -1)  # type: ignore[no-any-return]
 

@@ -16,8 +16,8 @@ _FIRST_ROOM = 8
 class SegmentSums:
     """Sums of every segment. They add up: a segment counts its own decisions and those of all segments below it.
 
-    Where statistics forget, `recent` are the sums as far as they are remembered, and a row of `recollections` is what the way to forget
-    keeps besides. A segment's row of both is derived from its sums when it is first needed (`remember`). Otherwise `recent` is `sums`.
+    Where statistics forget, `recent` are the sums as far as they are remembered, and a row of `recollections` is what forgetting
+    keeps besides. A segment's row of both is derived when it is first needed (`remember`). Otherwise `recent` is `sums`.
     """
 
     def __init__(self, n_arms: int, forgetting: Forgetting) -> None:
@@ -26,6 +26,11 @@ class SegmentSums:
         self.spread: NDArray[Any] = np.zeros((_FIRST_ROOM, n_arms), Spread)  # how the segments below one differ
         self.parents: NDArray[np.int64] = np.full(_FIRST_ROOM, -1, np.int64)
         self.restarts: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)  # how often an arm was found to have changed
+        self.recent: NDArray[Any] = self.sums
+        self.recollections: Any = None
+        self.recollection_layout: Layout | None = None
+        self._source: NDArray[Any] = self.sums  # what is remembered of a segment begins as its row of this
+        self._remembered: NDArray[np.bool_] = np.zeros(_FIRST_ROOM, np.bool_)  # segments for which that has happened
         self.forget_by(forgetting)
 
     @property
@@ -71,7 +76,7 @@ class SegmentSums:
 
     def add_arms(self, n_arms: int) -> None:
         """Columns for arms that were added."""
-        shared, before = self.recent is self.sums, self.n_arms
+        shared = self.recent is self.sums
         for name in ("sums", "spread"):
             setattr(self, name, _widened(getattr(self, name), n_arms))
         if shared:
@@ -80,28 +85,25 @@ class SegmentSums:
         self.recent, self._source = _widened(self.recent, n_arms), _widened(self._source, n_arms)
         layout = self._layout(n_arms)
         wider = np.tile(layout.pack(self._begun(n_arms)), (self.parents.size, 1))
-        for old, new in zip(self.recollection_layout.extents(), layout.extents(), strict=True):  # type: ignore[union-attr]
+        assert self.recollection_layout is not None
+        for old, new in zip(self.recollection_layout.extents(), layout.extents(), strict=True):
             kept = min(old[1] - old[0], new[1] - new[0])
             wider[:, new[0] : new[0] + kept] = self.recollections[:, old[0] : old[0] + kept]
-        assert before <= n_arms
         self.recollections, self.recollection_layout = wider, layout
 
     def forget_by(self, forgetting: Forgetting) -> None:
         """Forget in another way from now on. What is remembered begins as what was remembered before."""
         rooms = self.parents.size
-        if getattr(self, "recent", self.sums) is self.sums:
-            source = self.sums
-        else:
-            source = np.where(self._remembered[:, None], self.recent, self._source)
+        shared = self.recent is self.sums
+        self._source = self.sums if shared else np.where(self._remembered[:, None], self.recent, self._source)
+        self._remembered = np.zeros(rooms, np.bool_)
         self.forgetting = forgetting
-        self._remembered: NDArray[np.bool_] = np.zeros(rooms, np.bool_)
-        self._source = source
         if not forgetting.forgets:
             self.recent, self.recollections, self.recollection_layout = self.sums, None, None
             return
         self.recent = np.zeros_like(self.sums)
-        self.recollection_layout: Layout | None = self._layout(self.n_arms)
-        self.recollections: Any = np.zeros((rooms, self.recollection_layout.n_bytes), np.uint8)
+        self.recollection_layout = self._layout(self.n_arms)
+        self.recollections = np.zeros((rooms, self.recollection_layout.n_bytes), np.uint8)
 
     def _begun(self, n_arms: int) -> Any:
         return self.forgetting.begin_plain(n_arms)

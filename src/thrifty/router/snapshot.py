@@ -45,7 +45,7 @@ def capture(state: State) -> Capture:
         "periods": state.deadlines.dump(state.records),
         "segments": [segment.name for segment in segments.by_number],
     }
-    rules = []
+    rules: list[tuple[int, Any, list[bytes]]] = []
     for segment in segments.by_number:
         if segment.generation == segments.generation:
             if segment.main is not None:

@@ -1,12 +1,13 @@
 """Router state, derived from an append-only log.
 
-`apply` is the one interpreter of rows: for live calls, after a restart, and for rows of other replicas. Live calls use its two halves
-for hot rows directly, `apply_decision` and `apply_outcome`. What has no row has not happened.
+`apply` is the one interpreter of rows: for live calls, after a restart, and for rows of other replicas. Live calls use two parts of
+it directly, `apply_decision` and `apply_outcome`. What has no row has not happened.
 """
 
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from math import isnan
 from typing import Any
 
@@ -67,7 +68,7 @@ class State:
         self.deadlines = Deadlines(settings.deadline_s)
         self.deadlines.periods[0].first = position
         self.waiting = 0  # decisions that wait for an outcome, in memory or not
-        engine.prepare(self.arms.active_at_prices())
+        self._prepare()
 
     def adopt_replica(self, replica: int) -> None:
         """Be the state of another replica, before anything has happened."""
@@ -110,11 +111,11 @@ class State:
         elif row.kind == CHANGE:
             self.apply_change(row.code, json.loads(str(row.detail)), position, engine)
         else:
-            slot = self.records.slot(key)
-            assert slot is not None
+            found = self.records.slot(key)
+            assert found is not None
             how = DEFAULTED if row.code == "default" else ARRIVED
-            self.apply_outcome(slot, self.arms.index(row.arm), number_or_nan(row.value), number_or_nan(row.cost), row.at, how)
-            self.records.put(slot, "position", position)
+            self.apply_outcome(found, self.arms.index(row.arm), number_or_nan(row.value), number_or_nan(row.cost), row.at, how)
+            self.records.put(found, "position", position)
 
     def apply_decision(
         self, key: Key, at: float, segment: Segment, arm: int, code: int, propensity: float, price: float, counted: bool,
@@ -180,6 +181,9 @@ class State:
             self._forget_pruned()
         elif action == "graduate":
             self.arms.change(action, body["arm"], None)
+        elif action == "changes":
+            for each, its_body in body["changes"]:
+                self.apply_change(each, its_body, position, engine)
         elif action != "pruned":
             self.version += 1
             self._change(action, body, position, engine)
@@ -193,7 +197,7 @@ class State:
         elif action == "settings":
             self.settings = Settings.from_dict(body)
             self.engine = engine or engine_for(self.settings.policy)
-            self.engine.prepare(self.arms.active_at_prices())
+            self._prepare()
             self.deadlines.begin(self.settings.deadline_s, position)
             self.segments.change(self.settings, self.arms, self.engine)
         elif action == "reset":
@@ -202,11 +206,16 @@ class State:
             forget_outcomes(self.records.table, arms)
         else:
             self.arms.change(action, body["arm"], body["price"])
-            self.engine.prepare(self.arms.active_at_prices())
+            self._prepare()
             self.segments.change(self.settings, self.arms, self.engine)
 
+    def _prepare(self) -> None:
+        """Load or compile the policy for the arms. Changes of two replicas may not fit together: then decisions are refused."""
+        with suppress(ValueError):
+            self.engine.prepare(self.arms.active_at_prices())
+
     def _forget_pruned(self) -> None:
-        for key in self.records.keys():
+        for key in self.records.all_keys():
             slot = self.records.slot(key)
             if slot is not None and self.records.get(slot, "at") < self.pruned_before:
                 self.records.remove(key)

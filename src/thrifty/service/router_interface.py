@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 from thrifty.router import Router
-from thrifty.router.roster import ACTIONS
+from thrifty.router import ACTIONS
 
 try:
     from thrifty.router import ColdDecisionError  # type: ignore[attr-defined]
@@ -47,7 +47,7 @@ def gauges_of(router: Router) -> dict[str, float]:
 
 def arms_of(router: Router) -> dict[str, Any]:
     """Arms by name with price and status, and which one is pinned."""
-    arms = router.roster
+    arms = router.arms
     shown = {
         name: {"price": price, "status": status, "newcomer": arm in arms.newcomers}
         for arm, (name, price, status) in enumerate(zip(arms.names, arms.prices, arms.status, strict=True))

@@ -152,6 +152,8 @@ class _Terms:
 
     def follow(self, action: str, body: dict[str, Any]) -> None:
         """Take over a change."""
+        for each, its_body in body.get("changes", ()):
+            self.follow(each, its_body)
         if action == "create":
             self._prices, self._away = dict(body["arms"]), set()
         elif action in ("add", "price"):
