@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
@@ -15,3 +15,15 @@ def postgres() -> Iterator[Postgres]:
     server = Postgres()
     yield server
     server.close()
+
+
+@pytest.fixture
+def remember(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], int]:
+    """The `memory_bytes` with which a router keeps so many decisions in memory, whatever one takes."""
+
+    def least(decisions: int) -> int:
+        monkeypatch.setattr("thrifty.router.records.BYTES_OF_RECORD", 65_536 // decisions)
+        monkeypatch.setattr("thrifty.router.state.BYTES_OF_RECORD", 65_536 // decisions)
+        return 65_536
+
+    return least

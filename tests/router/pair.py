@@ -97,7 +97,10 @@ class Pair:
         rows = self._new_rows()
         for row in takewhile(lambda row: row.kind == OUTCOME and row.code == "default", rows):
             self.twin.expired(row)
-        wanted, refusal = _try(lambda: expect(answer))
+        try:
+            wanted, refusal = _try(lambda: expect(answer))
+        except AssertionError as difference:
+            raise difference from error
         if error is not None and refusal is None:
             raise AssertionError("refused, and the twin sees no reason") from error
         assert refusal is None or isinstance(error, type(refusal)), f"{answer!r} instead of {refusal!r}"

@@ -1,14 +1,16 @@
 import math
 import random
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.clock import Clock
 from thrifty import Instance, simulate
 from thrifty.router import Router
-from thrifty.router.memory import copier, pack
+from thrifty.router.packing import Layout
 from thrifty.streams import make_streams, spread_seed, start_stream
 
 ARMS = {"alpha-tel": 0.0079, "beta-sms": 0.0062, "gamma": 0.0041}
@@ -95,17 +97,14 @@ def test_outcomes_in_any_order_give_the_same_statistics() -> None:
 
 
 @pytest.mark.parametrize(("default", "after"), [("failure", (1, 1, 0.0)), ("ignore", (0, 0, 0.0))])
-def test_the_deadline_speaks_and_a_late_outcome_corrects_it(
-    monkeypatch: pytest.MonkeyPatch, default: str, after: tuple[int, int, float]
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    router = make(deadline_s=10, default_outcome=default)
+def test_a_deadline_settles_a_decision_and_a_late_outcome_corrects_it(default: str, after: tuple[int, int, float]) -> None:
+    clock = Clock()
+    router = make(deadline_s=10, default_outcome=default, clock=clock)
     decision = router.decide()
-    now[0] += 9.9
+    clock.now += 9.9
     router.expire()
     assert router.pending == 1
-    now[0] += 0.2
+    clock.now += 0.2
     router.expire()
     assert router.pending == 0
     assert router.statistics()[decision.arm][:3] == after
@@ -113,11 +112,12 @@ def test_the_deadline_speaks_and_a_late_outcome_corrects_it(
     assert router.statistics()[decision.arm][:3] == (1, 1, 1.0)
 
 
-def test_pending_decisions_are_bounded() -> None:
-    router = make(remember=100, policy="uniform")
+def test_without_a_store_memory_is_bounded_and_the_oldest_decision_is_settled_early(remember: Callable[[int], int]) -> None:
+    router = make(memory_bytes=remember(100), policy="uniform")
     ids = [router.decide().id for _ in range(1000)]
     assert router.pending == 100
     assert sum(row[1] for row in router.statistics().values()) == 900
+    assert router.gauges()["memory_bytes"] <= router.gauges()["memory_limit_bytes"]
     with pytest.raises(KeyError, match="older than what is remembered"):
         router.record(ids[0], reward=1)
 
@@ -242,14 +242,13 @@ def test_an_outcome_from_before_a_reset_cannot_be_corrected_into_the_new_statist
     assert router.statistics()[decision.arm] == (0, 0, 0.0, 0.0)
 
 
-def test_an_outcome_that_occurred_before_the_deadline_spoke_still_corrects_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    router = make(deadline_s=10, clock=lambda: 1000.0 + now[0])
+def test_an_outcome_that_occurred_before_the_deadline_still_corrects_the_default_one() -> None:
+    clock = Clock()
+    router = make(deadline_s=10, clock=clock)
     decision = router.decide()
-    now[0] += 60.0
+    clock.now += 60.0
     router.expire()
-    assert router.record(decision.id, reward=1, occurred_at=1105.0) == "recorded"
+    assert router.record(decision.id, reward=1, occurred_at=clock.now - 55.0) == "recorded"
     assert router.statistics()[decision.arm][:3] == (1, 1, 1.0)
 
 
@@ -372,13 +371,13 @@ def test_many_threads_lose_and_double_nothing() -> None:
         (lambda: make().decide("a\n"), "segment must be 1 to 200 printable"),
         (lambda: make().decide(eligible=["nobody"]), "arm 'nobody' is unknown: there are alpha-tel"),
         (lambda: make().decide(eligible=[]), "eligible must name at least one active arm"),
-        (lambda: make().decide(context={"x": math.nan}), "context must be made of what JSON can say"),
+        (lambda: make().decide(context={"x": math.nan}), "context must be made of what JSON can express"),
         (lambda: make().decide(context={"x": "y" * 10_000}), "context must be at most 10000 characters of JSON, got 10009"),
         (lambda: make().decide(eligible="gamma"), "eligible must be a list of arms"),
         (lambda: make().change("paint", "gamma"), "action must be one of add"),
         (lambda: make().change("add", "gamma", price=1.0), "is there already"),
         (lambda: make({"a": 1.0}).change("pause", "a"), "is the last active one"),
-        (lambda: pack((np.zeros((2, 2)),)), "arrays of one dimension"),
+        (lambda: Layout((np.zeros((2, 2)),)), "arrays of one dimension"),
     ],
 )
 def test_wrong_input_is_refused_with_the_remedy(call: Any, message: str) -> None:
@@ -411,13 +410,6 @@ def test_a_wrong_outcome_changes_nothing(outcome: dict[str, Any], message: str) 
 def test_an_unknown_decision_is_refused(wrong: str) -> None:
     with pytest.raises(KeyError, match="no decision"):
         make().record(wrong, reward=1)
-
-
-def test_a_copied_tree_has_the_same_arrays() -> None:
-    source, target = (np.arange(3.0), (np.arange(2), 5)), (np.zeros(3), (np.zeros(2, np.int64), 5))
-    copier(source)(source, target)
-    assert (target[0] == source[0]).all()
-    assert (target[1][0] == source[1][0]).all()
 
 
 @pytest.mark.parametrize("path", ["/", "DE/", "/DE", "DE//vodafone", "DE/ /x"])

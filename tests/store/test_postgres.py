@@ -10,6 +10,7 @@ import pytest
 from tests.postgres import Postgres
 from tests.store.test_sqlite import ARMS, disturb
 from thrifty.router import Router
+from thrifty.router.replicated_log import ReplicatedLog
 from thrifty.store import StoreError, open_store
 from thrifty.store.postgres import PostgresStore, shown
 from thrifty.store.postgres_schema import MIGRATIONS
@@ -137,8 +138,10 @@ def test_a_request_is_decided_once_whichever_replicas_are_asked(url: str, replic
     assert facts(one) == refolded(url)
 
 
-def test_a_retry_finds_a_decision_that_left_memory_long_ago(replica: Callable[..., Router]) -> None:
-    router = replica(remember=5, policy="uniform")
+def test_a_retry_finds_a_decision_that_left_memory_long_ago(
+    replica: Callable[..., Router], remember: Callable[[int], int]
+) -> None:
+    router = replica(memory_bytes=remember(5), policy="uniform")
     first = router.decide(request_id="q")
     for _ in range(20):
         router.decide()
@@ -163,8 +166,10 @@ def test_request_ids_are_free_again_after_a_router_was_deleted(url: str, replica
 
 def test_an_outcome_may_come_to_a_replica_that_has_not_seen_the_decision(replica: Callable[..., Router]) -> None:
     one, two = replica(), replica()
-    two._owned_store.writer._listeners.clear()  # it is deaf, and can only look into the log
+    two._owned_store.writer._listeners.clear()  # it is deaf for a moment
     decision = one.decide("DE")
+    assert isinstance(two.log, ReplicatedLog)
+    threading.Timer(0.2, two.log.listen).start()
     assert two.record(decision.id, status="success") == "recorded"
     until = time.monotonic() + 5
     while one.counts["outcomes"] == 0 and time.monotonic() < until:
@@ -225,7 +230,7 @@ def test_a_router_that_two_replicas_make_at_once_is_made_once(url: str) -> None:
 def test_snapshots_leave_out_what_is_not_in_the_log_yet(
     url: str, replica: Callable[..., Router], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thrifty.router.logged.SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr("thrifty.router.snapshots.SNAPSHOT_EVERY", 10)
     one, two = replica(), replica()
     threads = [
         threading.Thread(target=disturb, args=(router, 40, seed)) for seed, router in enumerate((one, one, two, two), start=5)
@@ -298,15 +303,18 @@ def test_replicas_that_start_together_on_an_empty_database_migrate_it_once(url: 
         assert connection.execute("SELECT count(*) FROM thrifty.schema_version").fetchone() == (len(MIGRATIONS),)
 
 
-def test_a_replica_that_only_listens_bounds_its_memory(url: str, replica: Callable[..., Router]) -> None:
-    busy, idle = replica(remember=20), replica(remember=20)
+def test_a_replica_that_only_listens_bounds_its_memory(
+    url: str, replica: Callable[..., Router], remember: Callable[[int], int]
+) -> None:
+    memory_bytes = remember(20)
+    busy, idle = replica(memory_bytes=memory_bytes), replica(memory_bytes=memory_bytes)
     for _ in range(100):
         busy.decide()
     until = time.monotonic() + 10
-    while (idle.counts["decisions"] < 100 or len(idle._state.ledger) > 22) and time.monotonic() < until:
+    while (idle.counts["decisions"] < 100 or len(idle.state.records) > 22) and time.monotonic() < until:
         idle.expire()
         time.sleep(0.01)
-    assert len(idle._state.ledger) <= 22
+    assert len(idle.state.records) <= 22
     agree(busy, idle)
     assert facts(busy)[:4] == refolded(url)[:4]
 
@@ -324,7 +332,8 @@ def test_two_answers_to_one_request_in_flight_both_become_the_first(replica: Cal
     one, two = replica(policy="uniform"), replica(policy="uniform")
     two._owned_store.writer._listeners.clear()  # it does not hear of the first decision
     first = one.decide(request_id="q")
-    two._journal.listen(two._follower)  # type: ignore[union-attr, arg-type]
+    assert isinstance(two.log, ReplicatedLog)
+    two.log.listen()
     writer = two._owned_store.writer
     with writer._order:  # what is written now comes back only after both have asked
         answers = [two.decide_soon(request_id="q") for _ in range(2)]

@@ -2,12 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clock import Clock
 from tests.postgres import Postgres
 from tests.store.test_sqlite import ARMS, disturb
 from thrifty.cli.main import main
@@ -27,17 +27,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def clock() -> Callable[[], float]:
+def clock() -> Clock:
     """A clock that a test can set: `clock.now += DAY`."""
-
-    def tell() -> float:
-        return tell.now  # type: ignore[attr-defined, no-any-return]
-
-    tell.now = time.time() - 10 * DAY  # type: ignore[attr-defined]
-    return tell
+    return Clock(time.time() - 10 * DAY)
 
 
-def start(store: Any, clock: Callable[[], float]) -> Router:
+def start(store: Any, clock: Clock) -> Router:
     return Router(ARMS, 0.1, store=store, policy="cs-ts", propensity_draws=0, clock=clock)
 
 

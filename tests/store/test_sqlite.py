@@ -2,11 +2,13 @@ import os
 import random
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clock import WallClock
 from thrifty.router import Router
 from thrifty.store import Row, StoreError
 from thrifty.store.group_commit import GroupCommit
@@ -74,23 +76,29 @@ def test_a_retry_after_a_restart_gets_the_same_decision(tmp_path: Path) -> None:
     again.close()
 
 
-def test_an_outcome_for_a_decision_that_left_memory_is_found_in_the_log(tmp_path: Path) -> None:
-    router = open_router(tmp_path / "r.db", remember=10)
+def test_an_outcome_for_a_decision_that_left_memory_is_found_in_the_log(tmp_path: Path, remember: Callable[[int], int]) -> None:
+    memory_bytes = remember(10)
+    router = open_router(tmp_path / "r.db", memory_bytes=memory_bytes)
     ids = [router.decide().id for _ in range(50)]
-    assert router.record(ids[0], status="success") == "recorded"  # corrects the default it was given when it left
+    assert router.pending == 50  # whether in memory or not
+    assert len(router.state.records) <= 11
+    assert router.record(ids[0], status="success") == "recorded"
     assert router.record(ids[0], status="success") == "duplicate"
     assert router.record(ids[0], status="failure") == "corrected"
     before = everything(router)
     close_without_snapshot(router)
-    again = open_router(tmp_path / "r.db", remember=10)
+    again = open_router(tmp_path / "r.db", memory_bytes=memory_bytes)
     assert everything(again) == before
     again.close()
 
 
 @pytest.mark.parametrize("end", ["live", "snapshot", "log"])
-@pytest.mark.parametrize("remember", [5, 1000])
-def test_a_reset_holds_for_decisions_that_left_memory_and_after_a_restart(tmp_path: Path, end: str, remember: int) -> None:
-    router = open_router(tmp_path / "r.db", remember=remember)
+@pytest.mark.parametrize("remembered", [5, 1000])
+def test_a_reset_holds_for_decisions_that_left_memory_and_after_a_restart(
+    tmp_path: Path, end: str, remembered: int, remember: Callable[[int], int]
+) -> None:
+    memory_bytes = remember(remembered)
+    router = open_router(tmp_path / "r.db", memory_bytes=memory_bytes)
     ids = [router.decide().id for _ in range(20)]
     for each in ids[:10]:
         router.record(each, status="failure")
@@ -98,7 +106,7 @@ def test_a_reset_holds_for_decisions_that_left_memory_and_after_a_restart(tmp_pa
     late = {router.decide().id: "success" for _ in range(3)}
     if end != "live":
         (router.close if end == "snapshot" else lambda: close_without_snapshot(router))()
-        router = open_router(tmp_path / "r.db", remember=remember)
+        router = open_router(tmp_path / "r.db", memory_bytes=memory_bytes)
     before = everything(router)[0]
     assert [router.record(each, status="success") for each in ids[:10]] == ["corrected"] * 10
     assert everything(router)[0] == before
@@ -106,7 +114,7 @@ def test_a_reset_holds_for_decisions_that_left_memory_and_after_a_restart(tmp_pa
     assert sum(row[2] for row in router.statistics().values()) == 3
     after = everything(router)
     close_without_snapshot(router)
-    again = open_router(tmp_path / "r.db", remember=remember)
+    again = open_router(tmp_path / "r.db", memory_bytes=memory_bytes)
     assert everything(again) == after
     again.close()
 
@@ -125,13 +133,14 @@ def test_a_router_made_again_knows_nothing_of_the_one_that_was_deleted(tmp_path:
         again.close()
 
 
-def test_a_router_that_forgets_early_is_restored_bit_for_bit(tmp_path: Path) -> None:
-    straight, with_break = (open_router(tmp_path / name, remember=7) for name in ("one.db", "two.db"))
+def test_a_router_of_little_memory_is_restored_bit_for_bit(tmp_path: Path, remember: Callable[[int], int]) -> None:
+    few = {"memory_bytes": remember(7)}
+    straight, with_break = (open_router(tmp_path / name, **few) for name in ("one.db", "two.db"))
     for router in (straight, with_break):
         disturb(router, 40, 5)
     close_without_snapshot(with_break)
     arms: Any = {**ARMS, "a": 0.25, "new5": 0.05}
-    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy="cs-ts", propensity_draws=0, remember=7)
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy="cs-ts", propensity_draws=0, **few)
     assert everything(again) == everything(straight)
     assert disturb(again, 40, 6) == disturb(straight, 40, 6)
     straight.close()
@@ -233,15 +242,15 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_jumps_back_counts_nothing_wrong(tmp_path: Path) -> None:
-    now = [1e9]
-    router = Router(ARMS, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", clock=lambda: now[0], deadline_s=100)
+    clock = WallClock(1e9)
+    router = Router(ARMS, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", clock=clock, deadline_s=100)
     ids = [router.decide().id for _ in range(5)]
-    now[0] -= 1e6
+    clock.now -= 1e6
     ids += [router.decide().id for _ in range(5)]
     router.record(ids[0], reward=1)
     close_without_snapshot(router)
-    now[0] -= 1e6
-    again = Router(ARMS, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", clock=lambda: now[0], deadline_s=100)
+    clock.now -= 1e6
+    again = Router(ARMS, 0.1, store=f"sqlite:///{tmp_path / 'r.db'}", policy="cs-ts", clock=clock, deadline_s=100)
     assert again.pending == 9
     assert [again.record(each, reward=1) for each in ids[1:]] == ["recorded"] * 9
     again.close()

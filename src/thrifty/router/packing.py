@@ -97,13 +97,6 @@ def unpacker(tree: Any) -> Callable[..., Any]:
     return _generate(driver, "unpack", source, scope)
 
 
-def copier(tree: Any) -> Callable[..., Any]:
-    """The kernel that writes the arrays of one tree of this shape into those of another."""
-    loop = "    for i in range(source{0}.size):\n        target{0}[i] = source{0}[i]\n"
-    loops = [loop.format(path) for path, leaf in _paths(tree, "") if leaf is not None]
-    return _generate(kernel, "copy", f"def copy(source, target):\n{''.join(loops) or '    pass'}\n", {})
-
-
 def tuple_maker(kind: Any) -> Callable[..., Any]:
     """The kernel that makes a named tuple of this kind from an array of numbers."""
     numbers = ", ".join(f"numbers[{n}]" for n in range(len(kind._fields)))
@@ -151,10 +144,3 @@ def _describe(tree: Any) -> str:
         return f"{type(tree).__name__}({', '.join(_describe(part) for part in tree)})"
     return "None" if tree is None else str(np.asarray(tree).dtype)
 
-
-def _paths(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if not isinstance(tree, tuple):
-        yield path, tree
-        return
-    for n, part in enumerate(tree):
-        yield from _paths(part, f"{path}[{n}]")

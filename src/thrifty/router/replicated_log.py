@@ -6,6 +6,7 @@ bit for bit, and nothing has to be undone but a decision whose request_id anothe
 """
 
 import logging
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from thrifty.router.router import Router
 
 log = logging.getLogger("thrifty.router")
+
+PATIENCE_S = 2.0
+"""How long to wait for a decision that another replica has written and this one has not read."""
 
 GRACE_S = 2.0
 """How long the replica that made a decision may be late with its default outcome before another writes it."""
@@ -164,9 +168,18 @@ class ReplicatedLog(StateLog):
         state.waiting += by
 
     def find(self, state: State, key: Key) -> list[Recalled]:
-        """See `StateLog`: as far as the log has been applied here."""
+        """See `StateLog`: as far as the log has been applied here. Waits for a decision of another replica that is on its way."""
         assert self.journal is not None
-        return recall(state, self.journal.find(*key, before=self.position + 1))
+        rows = self.journal.find(*key)
+        self._catch_up_to(rows[0][0] if rows else 0)
+        return recall(state, self.journal.find(*key, before=self.position + 1)) if rows else []
+
+    def _catch_up_to(self, position: int) -> None:
+        until = time.monotonic() + PATIENCE_S
+        while self.position < position:
+            if time.monotonic() > until:
+                raise StoreError(f"this replica has not read row {position} of the log yet: try again")
+            time.sleep(0.002)
 
     def wait(self, position: int) -> None:
         """See `StateLog`."""

@@ -13,6 +13,9 @@ from thrifty.router.snapshot import load
 from thrifty.router.state import State, forget_outcomes, is_shadow, note_of
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
 
+MOST_INTERPRETED = 1000
+"""Decisions that an interpreted rule is asked for again at the start, at most."""
+
 RECENT = 20_000
 """Decisions that are brought back into memory at the start, at most, and as far as `memory_bytes` allows."""
 
@@ -109,11 +112,11 @@ def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
         position = at
         _load_recent(state, journal, at)
         break
-    snapshot = position
+    snapshot, first = position, state.sequence
     for at, row in journal.read(position):
         position = at
         try:
-            take(state, row, at, journal)
+            take(state, row, at, journal, first)
         except StoreError:
             raise
         except Exception as error:
@@ -141,8 +144,8 @@ def _load_recent(state: State, journal: Journal, upto: int) -> None:
             state.deadlines.add(recalled.key, float(recalled.numbers["due"]), period)
 
 
-def take(state: State, row: Row, position: int, journal: Journal) -> None:
-    """Apply a row that is in the log already: one from before a restart."""
+def take(state: State, row: Row, position: int, journal: Journal, first: int) -> None:
+    """Apply a row that is in the log already; `first` is the number of the last decision before all such rows."""
     key = row.replica, row.sequence
     if row.kind == OUTCOME and key not in state.records:
         found = recall(state, journal.find(*key, before=position))
@@ -152,16 +155,16 @@ def take(state: State, row: Row, position: int, journal: Journal) -> None:
             return  # of a pruned decision, from a replica that did not know of that
         remember(state, found[0])
     if row.kind == DECISION and row.replica == state.replica and not journal.shared:
-        _ask_again(state, row)
+        _ask_again(state, row, first)
     state.apply(row, position)
 
 
-def _ask_again(state: State, row: Row) -> None:
+def _ask_again(state: State, row: Row, first: int) -> None:
     """Let the rule choose once more, so that its memory moves on. If it would choose another arm now, the log holds.
 
-    While the rule is interpreted that would take too long: it then begins anew from the statistics.
+    While the rule is interpreted that takes milliseconds: after a thousand decisions it begins anew from the statistics instead.
     """
-    if state.engine.compiled or compile_mode() == "never":
+    if state.engine.compiled or state.sequence - first < MOST_INTERPRETED or compile_mode() == "never":
         detail = json.loads(row.detail) if row.detail else {}
         eligible = state.arms.eligible(dict(detail["eligible"])) if "eligible" in detail else None
         choose(state, row.sequence, state.counted_in(row), eligible)

@@ -150,18 +150,18 @@ class Router:
     @property
     def counts(self) -> dict[str, int]:
         """Decisions, outcomes that arrived, and decisions whose deadline passed without one."""
-        state = self.state
+        state = self._known_state()
         return {"decisions": state.decided, "outcomes": state.arrived, "expired": state.expired}
 
     @property
     def groups(self) -> dict[str, list[Any]]:
         """Outcomes, reward sum and cost sum of the holdout and of all others."""
-        return self.state.groups
+        return self._known_state().groups
 
     @property
     def pending(self) -> int:
         """Decisions that wait for an outcome."""
-        return self.state.waiting
+        return self._known_state().waiting
 
     @property
     def responsive(self) -> bool:
@@ -195,12 +195,13 @@ class Router:
     def segments(self) -> list[str]:
         """Every segment seen so far, "" first."""
         with self.lock:
-            return self.state.segments.names()
+            return self._known_state().segments.names()
 
     def statistics(self, segment: str = "") -> dict[str, tuple[int, int, float, float]]:
         """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
         with self.lock:
-            sums = zip(self.arms.names, self.state.segments.statistics(self.state.segments.nearest(segment).number), strict=True)
+            segments = self._known_state().segments
+            sums = zip(self.arms.names, segments.statistics(segments.nearest(segment).number), strict=True)
             return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum, _) in sums}
 
     def id_of(self, request_id: str) -> str:
@@ -525,6 +526,13 @@ class Router:
             expire_in_memory(self, most=AT_ONCE)
             if not self._background:
                 expire_cold(self)
+
+    def _known_state(self) -> State:
+        """The state without rows that the log lost. A service restores it in the background instead."""
+        if self.log.stale and not self._background:
+            with self.lock:
+                self._restore_if_stale()
+        return self.state
 
     def _restore_if_stale(self) -> None:
         if self.log.stale:

@@ -18,7 +18,7 @@ MOST_KEPT = 1_000_000
 _RANGES = {
     "seed": (0, 2**63 - 1),
     "max_segments": (1, 1_000_000),
-    "propensity_draws": (0, 1000),
+    "propensity_draws": (0, 10_000),
     "memory_bytes": (65_536, 2**40),
 }
 
