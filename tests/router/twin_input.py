@@ -5,6 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.router.twin_rules import Change
+
 ARMS = ("a", "b", "c", "d", "e")
 FORGETTING = ("", "", "+window=50", "+discount=0.875", "+restart")
 POLICIES = [f"{rule}{way}" for rule in ("cs-ucb", "cs-ts", "cs-etc", "cs-ids") for way in FORGETTING] + ["pe-cs"]
@@ -77,7 +79,7 @@ wrong_outcomes = st.sampled_from(
     [{}, {"reward": 1.5}, {"reward": -1}, {"reward": True}, {"reward": math.nan}, {"reward": 1, "status": "success"},
      {"status": "odd"}, {"reward": 1, "cost": -1.0}, {"reward": 1, "cost": math.inf}, {"reward": 1, "arm": "nosuch", "cost": 0.5}]
 )  # fmt: skip
-changes: st.SearchStrategy[tuple[str, str | None, float | None]] = st.one_of(
+changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.sampled_from(["add", "price"]), arm_names, prices),
     st.tuples(st.sampled_from(["resume", "pin", "pause", "unpin", "retire", "reset"]), arm_names, st.none()),
     st.sampled_from(

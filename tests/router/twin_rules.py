@@ -19,6 +19,9 @@ LONGEST_WINDOW = 1_000_000
 Arms = dict[str, tuple[float | None, str]]
 """Price and status by name, in the order in which they came."""
 
+Change = tuple[str, str | None, float | None]
+"""An action, the arm and the price."""
+
 
 def path_of(segment: str) -> list[str]:
     """A segment and those above it, up to the root.
@@ -120,16 +123,26 @@ def changed(arms: Arms, action: str, arm: str | None, price: float | None) -> Ar
     return {**arms, arm: (price if action in ("add", "price") else old, status)}
 
 
-def differences(arms: Arms, wanted: Mapping[str, float | None]) -> list[tuple[str, str, float | None]]:
+def changed_all(arms: Arms, changes: Iterable[Change]) -> Arms:
+    """The arms after several changes; a ValueError when one of them is refused."""
+    for change in changes:
+        why = refusal(arms, *change)
+        if why:
+            raise ValueError(why)
+        arms = changed(arms, *change)
+    return arms
+
+
+def differences(arms: Arms, wanted: Mapping[str, float | None]) -> list[Change]:
     """The changes that leave the wanted arms at the wanted prices, additions first. A paused arm stays paused."""
-    found: list[tuple[str, str, float | None]] = []
+    found: list[Change] = []
     for arm, price in wanted.items():
         old, status = arms.get(arm, (None, "retired"))
         if status == "retired":
             found.append(("add", arm, price))
         elif old != price:
             found.append(("price", arm, price))
-    return found + [("retire", arm, None) for arm, (_, status) in arms.items() if arm not in wanted and status != "retired"]
+    return [*found, *(("retire", arm, None) for arm, (_, status) in arms.items() if arm not in wanted and status != "retired")]
 
 
 def check_works(arms: Arms, settings: dict[str, Any]) -> None:
