@@ -184,6 +184,10 @@ class RouterAndTwin(RuleBasedStateMachine):
     def start_again(self, how: Any, seconds: float) -> None:
         how(self.pair, passed=seconds)
 
+    @rule(arms=st.none() | given.arm_prices, chosen=given.some_settings)
+    def start_again_as(self, arms: dict[str, float | None] | None, chosen: dict[str, Any]) -> None:
+        self.pair.restart_as(self.arms_now() if arms is None else arms, {**self.twin.settings, **chosen})
+
     @precondition(lambda self: self.steps > 5)
     @rule(age=given.times, create=st.booleans(), arms=given.arm_prices, chosen=given.some_settings)
     def prune_or_create(self, age: float, create: bool, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
