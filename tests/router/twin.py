@@ -214,7 +214,7 @@ class Twin:
         occurred_at: float | None = None,
     ) -> str:  # fmt: skip
         """The answer to an outcome."""
-        value = rules.check_outcome(reward, status, cost)
+        value = rules.check_outcome(reward, status, cost, occurred_at)
         made = self.find(decision_id)
         last = made.outcome if made.state == "arrived" else None
         if last is not None and occurred_at is not None and occurred_at < last.at:

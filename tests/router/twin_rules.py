@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -48,7 +49,12 @@ def number_or_none(value: float | None) -> float | None:
 
 def is_price(price: Any) -> bool:
     """Whether a price, or None for an unknown one."""
-    return price is None or (not isinstance(price, bool) and isinstance(price, int | float) and 0.0 <= price < math.inf)
+    return price is None or (is_number(price) and price >= 0.0)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a number that a float can hold, and finite."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def is_text(text: Any) -> bool:
@@ -56,12 +62,14 @@ def is_text(text: Any) -> bool:
     return isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()
 
 
-def check_outcome(reward: Any, status: Any, cost: Any) -> float | None:
+def check_outcome(reward: Any, status: Any, cost: Any, occurred_at: Any) -> float | None:
     """The reward, or None for void."""
     if (reward is None) == (status is None):
         raise ValueError("a reward or a status")
     if not is_price(cost):
         raise ValueError(f"a cost of {cost}")
+    if occurred_at is not None and not is_number(occurred_at):
+        raise ValueError(f"it occurred at {occurred_at}")
     if status is not None:
         if status not in REWARDS:
             raise ValueError(f"a status of {status}")
