@@ -16,8 +16,10 @@ run: $(READY) ## set up, then reproduce the paper at a small size and write a re
 serve: $(READY) ## set up, then run the decision service with simulated SMS traffic: http://127.0.0.1:8321/docs
 	$(BIN)/thrifty serve --traffic --log-level warning
 
-soak: $(READY) ## kill the service, its database and its replicas fifty times each under load, and count
+soak: $(READY) ## the long tests: fifty kills each under load; 100,000 steps of the router and its twin; 100,000 random requests
 	THRIFTY_SOAK=1 $(BIN)/pytest -n 0 tests/service/test_kill.py
+	THRIFTY_SOAK=1 THRIFTY_TWIN_STEPS=100000 $(BIN)/pytest -n 0 tests/router/test_twin.py tests/router/test_twin_replicas.py
+	THRIFTY_SOAK=1 THRIFTY_FUZZ_REQUESTS=100000 $(BIN)/pytest -n 0 tests/service/test_fuzz.py
 
 # A file's tests stay on one core, so that no kernel is compiled twice; but schemathesis gives all its cases one name, and then only one would run.
 test: check ## set up, check, and run every test

@@ -6,12 +6,12 @@ import pytest
 
 from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
+from thrifty.policies.contract import start_rule
 from thrifty.problem import Instance, Terms
 from thrifty.replay import Columns, Log
 from thrifty.replay.evaluation import replay
 from thrifty.replay.evidence import examine
 from thrifty.replay.rejection import replay_policy
-from thrifty.policies.contract import start_rule
 from thrifty.simulation import simulate
 
 MEANS, COSTS = [0.8, 0.76, 0.4], [1.0, 0.5, 0.1]

@@ -160,6 +160,17 @@ class Pair:
         self._path = path
         self._reopen(passed)
 
+    def restart_as(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
+        """Stop in peace, and start with other arms and settings."""
+        self.close()
+        stopped, self.store = self.router, open_store(f"sqlite:///{self._path}")
+        self.both(
+            lambda: self._make(arms, settings), lambda _: self.twin.configure(arms, Settings(**settings).to_dict(), by="start")
+        )
+        if self.router is stopped:  # it was refused
+            self.router = Router.reopen(NAME, self.store, clock=self.clock)
+        self.expire()
+
     def _reopen(self, passed: float) -> None:
         self.clock.passed += passed
         self.store = open_store(f"sqlite:///{self._path}")

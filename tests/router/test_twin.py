@@ -47,7 +47,7 @@ class RouterAndTwin(RuleBasedStateMachine):
         for request, place, outcome in some:
             self.decide(request)
             if outcome is not None:
-                self.tell(self.id_at(place), outcome)
+                self.tell(self.id_at(place), self.dated(outcome))
             self.pair.check()
 
     def decide(self, request: dict[str, Any]) -> None:
@@ -79,8 +79,7 @@ class RouterAndTwin(RuleBasedStateMachine):
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def tell(self, decision_id: str, outcome: dict[str, Any]) -> None:
-        said = self.dated(outcome)
+    def tell(self, decision_id: str, said: dict[str, Any]) -> None:
         self.pair.both(lambda: self.pair.router.record(decision_id, **said), lambda _: self.twin.record(decision_id, **said))
 
     def dated(self, outcome: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +129,7 @@ class RouterAndTwin(RuleBasedStateMachine):
     def wait_and_call(self, seconds: float, request: dict[str, Any], place: int, outcome: dict[str, Any]) -> None:
         """A call that comes after deadlines, and before anybody asked for default outcomes."""
         self.pair.clock.passed += seconds
-        self.tell(self.id_at(place), outcome)
+        self.tell(self.id_at(place), self.dated(outcome))
         self.decide(request)
         self.pair.expire()
 
@@ -170,7 +169,9 @@ class RouterAndTwin(RuleBasedStateMachine):
         self.tell(self.id_at(place), outcome)
         _, replica, sequence = self.id_at(place).split(".")
         arabic = "".join(chr(0x660 + int(digit)) if digit.isdecimal() else digit for digit in sequence)
-        self.tell(form.format(name=NAME, replica=replica, sequence=sequence, arabic=arabic, upper=sequence.upper()), other)
+        self.tell(
+            form.format(name=NAME, replica=replica, sequence=sequence, arabic=arabic, upper=sequence.upper()), self.dated(other)
+        )
 
         def refuse(_: Any) -> None:
             raise ValueError(wrong)
@@ -183,6 +184,10 @@ class RouterAndTwin(RuleBasedStateMachine):
     @rule(how=st.sampled_from([Pair.restart, Pair.kill]), seconds=st.sampled_from([0.0, 0.0, 10.0, 1000.0]))
     def start_again(self, how: Any, seconds: float) -> None:
         how(self.pair, passed=seconds)
+
+    @rule(arms=st.none() | given.arm_prices, chosen=given.some_settings)
+    def start_again_as(self, arms: dict[str, float | None] | None, chosen: dict[str, Any]) -> None:
+        self.pair.restart_as(self.arms_now() if arms is None else arms, {**self.twin.settings, **chosen})
 
     @precondition(lambda self: self.steps > 5)
     @rule(age=given.times, create=st.booleans(), arms=given.arm_prices, chosen=given.some_settings)
@@ -253,7 +258,10 @@ def test_the_router_and_its_twin_are_the_same_whatever_is_done() -> None:
     run_state_machine_as_test(
         RouterAndTwin,
         settings=settings(
-            max_examples=max(STEPS // STEPS_A_RUN, 1), stateful_step_count=STEPS_A_RUN, suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink] if SHRINK else [Phase.generate], report_multiple_bugs=SHRINK,
+            max_examples=max(STEPS // STEPS_A_RUN, 1),
+            stateful_step_count=STEPS_A_RUN,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate, Phase.shrink] if SHRINK else [Phase.generate],
+            report_multiple_bugs=SHRINK,
         ),
     )

@@ -223,10 +223,8 @@ class Twin:
         occurred_at: float | None = None,
     ) -> str:  # fmt: skip
         """The answer to an outcome."""
-        value = rules.check_outcome(reward, status, cost)
-        made = self.decisions.get(rules.parse_id(self.name, decision_id))
-        if made is None or self._is_pruned(made):
-            raise KeyError(decision_id)
+        value = rules.check_outcome(reward, status, cost, occurred_at)
+        made = self.find(decision_id)
         last = made.outcome if made.state == "arrived" else None
         if last is not None and occurred_at is not None and occurred_at < last.at:
             return "stale"
@@ -253,6 +251,13 @@ class Twin:
         assert row.arm in self.added
         self._log("graduate", {"arm": row.arm})
 
+    def find(self, decision_id: str) -> Made:
+        """A decision that is known; a KeyError when there is none."""
+        made = self.decisions.get(rules.parse_id(self.name, decision_id))
+        if made is None or self._is_pruned(made):
+            raise KeyError(decision_id)
+        return made
+
     def expired(self, row: Row) -> None:
         """A default outcome that the real router wrote."""
         made = self.decisions.get((row.replica, row.sequence))
@@ -270,22 +275,13 @@ class Twin:
 
     def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
         """Change an arm; a ValueError when that cannot work, and then nothing has changed."""
-        why = rules.refusal(self.arms, action, arm, price)
-        if why:
-            raise ValueError(why)
-        rules.check_works(rules.changed(self.arms, action, arm, price), self.settings)
+        rules.check_works(rules.changed_all(self.arms, [(action, arm, price)]), self.settings)
         self._log(action, {"arm": arm, "price": price, "by": by})
 
     def configure(self, wanted: Mapping[str, float | None], settings: dict[str, Any], *, by: str = "") -> None:
         """Add and price the wanted arms, retire the others, take over the settings: all of it, or a ValueError and nothing."""
         changes = rules.differences(self.arms, wanted)
-        arms = self.arms
-        for action, arm, price in changes:
-            why = rules.refusal(arms, action, arm, price)
-            if why:
-                raise ValueError(why)
-            arms = rules.changed(arms, action, arm, price)
-        rules.check_works(arms, settings)
+        rules.check_works(rules.changed_all(self.arms, changes), settings)
         wanted_changes = [(action, {"arm": arm, "price": price, "by": by}) for action, arm, price in changes]
         if settings != self.settings:
             wanted_changes.append(("settings", {**settings, "by": by}))

@@ -5,6 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.router.twin_rules import Change
+
 ARMS = ("a", "b", "c", "d", "e")
 FORGETTING = ("", "", "+window=50", "+discount=0.875", "+restart")
 POLICIES = [f"{rule}{way}" for rule in ("cs-ucb", "cs-ts", "cs-etc", "cs-ids") for way in FORGETTING] + ["pe-cs"]
@@ -54,7 +56,9 @@ requests = st.fixed_dictionaries(
 )
 wrong_requests = st.one_of(
     st.fixed_dictionaries({"segment": st.sampled_from(WRONG_SEGMENTS)}),
-    st.fixed_dictionaries({"eligible": st.sampled_from([[], ["nosuch"], {"a": -1.0}, {"a": math.inf}, ["a", "nosuch"]])}),
+    st.fixed_dictionaries(
+        {"eligible": st.sampled_from([[], ["nosuch"], {"a": -1.0}, {"a": math.inf}, {"a": 10**400}, ["a", "nosuch"]])}
+    ),
     st.fixed_dictionaries({"request_id": st.sampled_from(["", "x" * 201, "a\n"])}),
     st.fixed_dictionaries({"context": st.sampled_from([{"a": math.nan}, {"a": "x" * 10_000}])}),
 )
@@ -75,9 +79,11 @@ outcomes = st.builds(
 )
 wrong_outcomes = st.sampled_from(
     [{}, {"reward": 1.5}, {"reward": -1}, {"reward": True}, {"reward": math.nan}, {"reward": 1, "status": "success"},
-     {"status": "odd"}, {"reward": 1, "cost": -1.0}, {"reward": 1, "cost": math.inf}, {"reward": 1, "arm": "nosuch", "cost": 0.5}]
+     {"status": "odd"}, {"reward": 1, "cost": -1.0}, {"reward": 1, "cost": math.inf}, {"reward": 1, "arm": "nosuch", "cost": 0.5},
+     {"reward": 1, "cost": 10**400}, {"reward": 1, "occurred_at": math.nan}, {"reward": 1, "occurred_at": math.inf},
+     {"reward": 1, "occurred_at": "noon"}, {"reward": 1, "occurred_at": True}]
 )  # fmt: skip
-changes: st.SearchStrategy[tuple[str, str | None, float | None]] = st.one_of(
+changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.sampled_from(["add", "price"]), arm_names, prices),
     st.tuples(st.sampled_from(["resume", "pin", "pause", "unpin", "retire", "reset"]), arm_names, st.none()),
     st.sampled_from(

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,9 @@ LONGEST_WINDOW = 1_000_000
 
 Arms = dict[str, tuple[float | None, str]]
 """Price and status by name, in the order in which they came."""
+
+Change = tuple[str, str | None, float | None]
+"""An action, the arm and the price."""
 
 
 def path_of(segment: str) -> list[str]:
@@ -45,7 +49,12 @@ def number_or_none(value: float | None) -> float | None:
 
 def is_price(price: Any) -> bool:
     """Whether a price, or None for an unknown one."""
-    return price is None or (not isinstance(price, bool) and isinstance(price, int | float) and 0.0 <= price < math.inf)
+    return price is None or (is_number(price) and price >= 0.0)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a number that a float can hold, and finite."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def is_text(text: Any) -> bool:
@@ -53,12 +62,14 @@ def is_text(text: Any) -> bool:
     return isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()
 
 
-def check_outcome(reward: Any, status: Any, cost: Any) -> float | None:
+def check_outcome(reward: Any, status: Any, cost: Any, occurred_at: Any) -> float | None:
     """The reward, or None for void."""
     if (reward is None) == (status is None):
         raise ValueError("a reward or a status")
     if not is_price(cost):
         raise ValueError(f"a cost of {cost}")
+    if occurred_at is not None and not is_number(occurred_at):
+        raise ValueError(f"it occurred at {occurred_at}")
     if status is not None:
         if status not in REWARDS:
             raise ValueError(f"a status of {status}")
@@ -120,16 +131,26 @@ def changed(arms: Arms, action: str, arm: str | None, price: float | None) -> Ar
     return {**arms, arm: (price if action in ("add", "price") else old, status)}
 
 
-def differences(arms: Arms, wanted: Mapping[str, float | None]) -> list[tuple[str, str, float | None]]:
+def changed_all(arms: Arms, changes: Iterable[Change]) -> Arms:
+    """The arms after several changes; a ValueError when one of them is refused."""
+    for change in changes:
+        why = refusal(arms, *change)
+        if why:
+            raise ValueError(why)
+        arms = changed(arms, *change)
+    return arms
+
+
+def differences(arms: Arms, wanted: Mapping[str, float | None]) -> list[Change]:
     """The changes that leave the wanted arms at the wanted prices, additions first. A paused arm stays paused."""
-    found: list[tuple[str, str, float | None]] = []
+    found: list[Change] = []
     for arm, price in wanted.items():
         old, status = arms.get(arm, (None, "retired"))
         if status == "retired":
             found.append(("add", arm, price))
         elif old != price:
             found.append(("price", arm, price))
-    return found + [("retire", arm, None) for arm, (_, status) in arms.items() if arm not in wanted and status != "retired"]
+    return [*found, *(("retire", arm, None) for arm, (_, status) in arms.items() if arm not in wanted and status != "retired")]
 
 
 def check_works(arms: Arms, settings: dict[str, Any]) -> None:

@@ -138,9 +138,7 @@ def test_a_request_is_decided_once_whichever_replicas_are_asked(url: str, replic
     assert facts(one) == refolded(url)
 
 
-def test_a_retry_finds_a_decision_that_left_memory_long_ago(
-    replica: Callable[..., Router], remember: Callable[[int], int]
-) -> None:
+def test_a_retry_finds_a_decision_that_left_memory_long_ago(replica: Callable[..., Router], remember: Callable[[int], int]) -> None:
     router = replica(memory_bytes=remember(5), policy="uniform")
     first = router.decide(request_id="q")
     for _ in range(20):

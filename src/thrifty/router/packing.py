@@ -143,4 +143,3 @@ def _describe(tree: Any) -> str:
     if isinstance(tree, tuple):
         return f"{type(tree).__name__}({', '.join(_describe(part) for part in tree)})"
     return "None" if tree is None else str(np.asarray(tree).dtype)
-

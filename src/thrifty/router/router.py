@@ -237,7 +237,10 @@ class Router:
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
         """A decision for each of several sets of arguments of `decide`, made durable together."""
         with self.lock:  # taken once for all of them
-            decisions = [self.decide_soon(**request) for request in requests]
+            asked = [dict(request) for request in requests]
+            for request in asked:  # before any of them is decided
+                self._check_request(**request)
+            decisions = [self.decide_soon(**request) for request in asked]
         for decision in decisions:
             self.wait(decision.position)
             self.finish(decision)
@@ -256,9 +259,8 @@ class Router:
                 known = state.records.answered(checked_text("request_id", request_id))
                 if known is not None:
                     return self.repeat(known)
-            choice = None if eligible is None else state.arms.eligible(eligible)
-            text = None if context is None else _checked_context(context)  # before the rule chooses: nothing may go wrong after it
-            node = state.segments.known(segment) or state.segments.obtain(checked_segment(segment))
+            choice, text = self._check_request(segment, eligible=eligible, context=context)
+            node = state.segments.known(segment) or state.segments.obtain(segment)
             chosen = choose(state, state.sequence + 1, node, choice)
             rule, key = chosen.rule, (state.replica, state.sequence + 1)
             name, price = state.arms.names[chosen.arm], rule.prices[rule.arms.index(chosen.arm)]
@@ -279,6 +281,18 @@ class Router:
                 self._add_change("graduate", {"arm": state.arms.names[arm]}, None)
             self.moved_on()
             return decision
+
+    def _check_request(
+        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> tuple[ArmsAndPrices | None, dict[str, Any] | None]:  # fmt: skip
+        """The eligible arms and the context; a ValueError where a request is wrong. Nothing may go wrong after the rule has chosen."""
+        if request_id is not None:
+            checked_text("request_id", request_id)
+        if self.state.segments.known(segment) is None:
+            checked_segment(segment)
+        choice = None if eligible is None else self.state.arms.eligible(eligible)
+        return choice, None if context is None else _checked_context(context)
 
     def _detail(self, choice: ArmsAndPrices | None, context: Any, shadow: bool, counted: str | None) -> str:
         found: dict[str, Any] = {}

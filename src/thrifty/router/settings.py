@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -145,7 +146,7 @@ def checked_price(name: str, price: object) -> float | None:
     """`price` as a number that is finite and not negative, or None for unknown."""
     if price is None:
         return None
-    if isinstance(price, bool) or not isinstance(price, (int, float)) or not 0.0 <= price < math.inf:
+    if isinstance(price, bool) or not isinstance(price, (int, float)) or not 0.0 <= price <= sys.float_info.max:
         raise ValueError(f"the price of {name!r:.80} must be finite and not negative, or None where unknown, got {price!r:.80}")
     return float(price)
 

@@ -18,6 +18,9 @@ from thrifty.statistics import ArmStatistics
 
 FORMAT = 6
 
+MOST_REPLICAS = 1000
+"""Replicas whose last decision a snapshot knows, the newest ones: an old one does not come back under its number."""
+
 
 class Capture(NamedTuple):
     """A state at one moment, detached from the router."""
@@ -39,7 +42,7 @@ def capture(state: State) -> Capture:
         "version": state.version,
         "deleted": state.deleted,
         "pruned_before": state.pruned_before,
-        "sequence": state.sequence,
+        "sequences": sorted({**state.sequences, state.replica: state.sequence}.items())[-MOST_REPLICAS:],
         "groups": {name: list(group) for name, group in state.groups.items()},
         "counts": [state.decided, state.arrived, state.expired, state.waiting],
         "periods": state.deadlines.dump(state.records),
@@ -75,9 +78,11 @@ def load(fresh: State, body: bytes, position: int) -> State:
     state = State(fresh.name, arms, Settings.from_dict(header["settings"]), replica=fresh.replica, clock=fresh.clock)
     state.arms.status = [status for _, _, status in header["arms"]]
     state.arms.newcomers, state.arms.pinned = set(header["newcomers"]), header["pinned"]
-    state.version, state.deleted, state.sequence = header["version"], header["deleted"], header["sequence"]
+    state.version, state.deleted = header["version"], header["deleted"]
     state.pruned_before, state.groups = header["pruned_before"], header["groups"]
     state.segments.change(state.settings, state.arms, state.engine)
+    state.sequences = dict(header.get("sequences") or [(0, header["sequence"])])
+    state.sequence = state.sequences.pop(state.replica, 0)
     if header["format"] == 5:
         _load_format_5(state, header, position)
         return state

@@ -54,6 +54,7 @@ class State:
         self.deleted = False
         self.pruned_before = 0.0  # decisions made before this time are no longer known
         self.sequence = 0  # of the last decision made here
+        self.sequences: dict[int, int] = {}  # of the last decision of every other replica
         self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that passed without one
         # outcomes, reward sum and cost sum of both groups, while there is a holdout
         self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
@@ -133,7 +134,9 @@ class State:
         self.deadlines.add(key, due)
         self.decided += 1
         self.waiting += 1
-        if key[0] == self.replica and key[1] > self.sequence:
+        if key[0] != self.replica:
+            self.sequences[key[0]] = max(key[1], self.sequences.get(key[0], 0))
+        elif key[1] > self.sequence:
             self.sequence = key[1]
         return slot
 

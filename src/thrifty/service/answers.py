@@ -1,7 +1,7 @@
 """Decisions as they go over the wire."""
 
 from thrifty.router import Decision
-from thrifty.router.decision import fallbacks_of, explain_code
+from thrifty.router.decision import explain_code, fallbacks_of
 from thrifty.service.messages import DecisionAnswer, Estimate, ReasonBody
 
 

@@ -3,8 +3,7 @@
 import inspect
 from typing import Any
 
-from thrifty.router import Router
-from thrifty.router import ACTIONS
+from thrifty.router import ACTIONS, Router
 
 try:
     from thrifty.router import ColdDecisionError  # type: ignore[attr-defined]
