@@ -250,4 +250,4 @@ class PostgresJournal:
 
 
 def _placed(rows: list[Any]) -> list[Placed]:
-    return [(row[0], Row(*row[1:])) for row in rows]
+    return [(row[0], Row._make(row[1:])) for row in rows]

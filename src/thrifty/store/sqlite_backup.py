@@ -55,9 +55,6 @@ def _copy(source: Path, target: Path) -> int | None:
         copy.execute("PRAGMA journal_mode = OFF")
         copy.execute("PRAGMA synchronous = OFF")
         migrate(copy, target)
-        indexes = copy.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'log'").fetchall()
-        for name, _ in indexes:  # an index is made faster once the rows are there
-            copy.execute(f"DROP INDEX {name}")
         copy.execute("ATTACH ? AS source", (reading_uri(source),))
         pruned, voided = marks = _marks(copy)
         (head,) = copy.execute("SELECT coalesce(max(position), 0) FROM source.log").fetchone()
@@ -68,8 +65,6 @@ def _copy(source: Path, target: Path) -> int | None:
         copy.executemany("INSERT INTO main.voided VALUES (?, ?, ?, ?)", voided)
         is_whole = _marks(copy) == marks and all(_is_covered(copy, *mark) for mark in pruned)
         copy.execute("DETACH source")
-        for _, text in indexes:
-            copy.execute(text)
         copy.execute("PRAGMA journal_mode = WAL")
     _sync(target)
     return rows if is_whole else None

@@ -125,7 +125,7 @@ class SqliteJournal:
         return self._placed(PAGE, self._router, after, upto)
 
     def _placed(self, text: str, *values: Any) -> list[Placed]:
-        return [(row[0], Row(*row[1:])) for row in self._store.query(text, *values)]
+        return [(row[0], Row._make(row[1:])) for row in self._store.query(text, *values)]
 
     def _pruned(self) -> int:
         found = self._store.query("SELECT upto FROM pruned WHERE router = ?", self._router)
