@@ -149,7 +149,7 @@ def test_no_statement_sorts_or_scans_the_log_of_postgresql(url: str) -> None:
             "'a', 1, 1, 'x', NULL, 1, n, 0 FROM generate_series(1, 200000) AS n"
         )
         connection.execute("ANALYZE log")
-        for text, values in [
+        cases: list[tuple[str, Any]] = [
             (statements.PAGE, ("r1", 1, 2**62)),
             (statements.NTH_LAST, ("r1", 2**62, 100)),
             (statements.NEXT, ("r1", 500)),
@@ -160,7 +160,8 @@ def test_no_statement_sorts_or_scans_the_log_of_postgresql(url: str) -> None:
             (statements.PRUNE_SOME, ("r1", 1, 8000)),
             (statements.PRUNE_DELETE, ("r1", 1, 8000)),
             (statements.FIND, {"router": "r1", "replica": 0, "sequence": 15, "before": 2**62}),
-        ]:
+        ]
+        for text, values in cases:
             plan = [line for (line,) in connection.execute(f"EXPLAIN {text}", values)]
             scans = [line for line in plan if "Seq Scan on log" in line]
             assert not scans, (text, plan)
