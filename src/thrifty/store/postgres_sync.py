@@ -190,7 +190,7 @@ class PostgresSync(PostgresOutbox):
                 listener = self._listeners.get(item.router)
                 if listener is not None:
                     self._call(item.router, partial(listener.refuse, ticket, known[ticket]))
-        self._settle(refused)
+                self._settle([ticket])
 
     def _read(self, head: int) -> None:
         """Read up to `head`. Some rows may be of this replica: of a commit whose confirmation was lost."""
