@@ -1,4 +1,4 @@
-"""Export: the log as one row per decision, with what offline evaluation needs; docs/log.md describes the columns."""
+"""Export: the log as one line per decision, for offline evaluation; docs/log.md describes the columns."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ CHUNK = 20_000
 
 
 class Line(NamedTuple):
-    """One decision and what became of it, in the order of the columns of an export."""
+    """One decision with its outcome. The fields are the columns of an export, in order."""
 
     router: str
     decision_id: str
@@ -46,7 +46,7 @@ COLUMNS = Line._fields
 
 
 def export_log(lines: Iterable[Line], path: str | Path) -> int:
-    """Write lines to a .csv or .parquet file; the number written. Memory stays bounded, however long the log is."""
+    """Write lines to a .csv or .parquet file; returns their number. Memory does not grow with the log."""
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"the file must end in .csv or .parquet, got {path.name!r}")
@@ -86,9 +86,9 @@ def _write_parquet(lines: Iterable[Line], path: Path) -> int:
 
 
 def decisions(journal: Journal, name: str) -> Iterator[Line]:
-    """One line per decision that the log still has, in its order, each with its last outcome.
+    """One line per decision that was not pruned or voided, in the order of the log, each with its last outcome.
 
-    The log is read twice: first for the outcomes, which wait in a file of their own, then for the decisions.
+    The log is read twice: first the outcomes, which are stored in a temporary file, then the decisions.
     """
     with tempfile.TemporaryDirectory() as folder:
         outcomes = _Outcomes(Path(folder) / "outcomes.db")
@@ -100,7 +100,7 @@ def decisions(journal: Journal, name: str) -> Iterator[Line]:
 
 
 class _Outcomes:
-    """The last outcome of every decision, on disk. A default never takes the place of an outcome that came."""
+    """The last outcome of every decision, in a temporary file. A default never replaces a reported outcome."""
 
     def __init__(self, path: Path) -> None:
         self._file = sqlite3.connect(path, isolation_level=None)
@@ -111,7 +111,7 @@ class _Outcomes:
         )
 
     def take(self, rows: Iterator[Row]) -> None:
-        """Fold outcomes in the order of the log."""
+        """Apply outcomes in the order of the log."""
         self._file.execute("BEGIN")
         self._file.executemany(
             "INSERT INTO last VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET outcome = excluded.outcome, "
@@ -136,36 +136,34 @@ class _Outcomes:
         return (*facts, facts[3] is None and facts[0] != "default", corrections)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class _Terms:
-    """What a router's changes say about the decisions after them: arms, prices, alpha, policy."""
+    """Arms, prices, alpha and policy of a router, as its changes set them."""
 
     def __init__(self) -> None:
         self._prices: dict[str, float | None] = {}
-        self._away: set[str] = set()
+        self._inactive: set[str] = set()
         self.alpha: float | None = None
         self.policy: str | None = None
         self.eligible = "{}"
 
-    def follow(self, action: str, body: dict[str, Any]) -> None:
-        """Take over a change."""
-        for each, its_body in body.get("changes", ()):
-            self.follow(each, its_body)
+    def apply(self, action: str, body: dict[str, Any]) -> None:
+        """Apply a change."""
         if action == "create":
-            self._prices, self._away = dict(body["arms"]), set()
+            self._prices, self._inactive = dict(body["arms"]), set()
         elif action in ("add", "price"):
             self._prices[body["arm"]] = body["price"]
         if action in ("create", "settings"):
             settings = body.get("settings", body)
             self.alpha, self.policy = settings.get("alpha"), settings.get("policy")
         if action in ("add", "resume"):
-            self._away.discard(body["arm"])
+            self._inactive.discard(body["arm"])
         elif action in ("retire", "pause"):
-            self._away.add(body["arm"])
-        self.eligible = json.dumps({arm: price for arm, price in self._prices.items() if arm not in self._away})
+            self._inactive.add(body["arm"])
+        self.eligible = json.dumps({arm: price for arm, price in self._prices.items() if arm not in self._inactive})
 
 
 def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line]:
@@ -173,7 +171,7 @@ def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line
     for row in rows:
         detail = json.loads(row.detail) if row.detail else {}
         if row.kind == CHANGE:
-            terms.follow(row.code, detail)
+            terms.apply(row.code, detail)
         elif row.kind == DECISION:
             yield Line(
                 name, f"{name}.{row.replica:x}.{row.sequence:x}", row.at, row.segment or "", row.request_id, str(row.arm),

@@ -95,7 +95,7 @@ class Journal(Protocol):
         """Durable rows with after < position <= upto, in order, without voided ones; a StoreError if some of them were pruned."""
 
     def scan(self) -> Iterator[Placed]:
-        """All durable rows that were not pruned or voided, in order."""
+        """All rows that are durable when it begins and were not pruned or voided, in order."""
 
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Placed]:
         """A decision, its outcomes, and every `create` and `reset` since the decision, in order, up to a position (exclusive).

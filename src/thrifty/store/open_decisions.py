@@ -79,7 +79,7 @@ class OpenDecisions:
             return [each for each in rows if after < each[0] <= upto][:limit]
         first, last = block * BLOCK_ROWS, block * BLOCK_ROWS + BLOCK_ROWS - 1
         rows = queries.open_between(max(after, first - 1), min(upto, last), limit)
-        if after < first and upto >= last and durable >= last and len(rows) < limit and len(rows) <= REMEMBERED:
+        if after < max(first, 1) and upto >= last and durable >= last and len(rows) < limit and len(rows) <= REMEMBERED:
             self._note(queries, block, rows)
         return rows
 

@@ -121,7 +121,7 @@ class PostgresJournal:
 
     def scan(self) -> Iterator[Placed]:
         """See `Journal`."""
-        return self._rows(0, 2**62)
+        yield from self._rows(0, self._store.query_long("SELECT position FROM head")[0][0])
 
     def _rows(self, after: int, upto: int) -> Iterator[Placed]:
         while page := self._page(after, upto):
@@ -250,4 +250,4 @@ class PostgresJournal:
 
 
 def _placed(rows: list[Any]) -> list[Placed]:
-    return [(row[0], Row(*row[1:])) for row in rows]
+    return [(row[0], Row._make(row[1:])) for row in rows]

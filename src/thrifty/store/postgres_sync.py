@@ -178,7 +178,6 @@ class PostgresSync(PostgresOutbox):
             self._busy_since = None
         self._deliver(lines)
         self._refuse({ticket: item for ticket, item in batch.items() if ticket not in going}, known)
-        self._settle([*written, *going])
 
     def _refuse(self, batch: dict[int, Item], known: dict[int, Row]) -> None:
         """Withdraw decisions whose request_id is known, except those given out meanwhile: they are written next time."""
@@ -191,7 +190,7 @@ class PostgresSync(PostgresOutbox):
                 listener = self._listeners.get(item.router)
                 if listener is not None:
                     self._call(item.router, partial(listener.refuse, ticket, known[ticket]))
-        self._settle(refused)
+                self._settle([ticket])
 
     def _read(self, head: int) -> None:
         """Read up to `head`. Some rows may be of this replica: of a commit whose confirmation was lost."""
@@ -201,13 +200,20 @@ class PostgresSync(PostgresOutbox):
             with self._order:
                 self._deliver(lines)
                 self.position = upto
-            self._settle(self._mine(lines))
 
     def _mine(self, lines: list[tuple[Any, ...]]) -> set[int]:
         """Tickets of the rows that this replica wrote."""
         return {ticket for _, _, writer, ticket, *_ in lines if writer == self._replica}
 
     def _deliver(self, lines: list[tuple[Any, ...]]) -> None:
+        """Pass rows to listeners. If one cannot be passed now, those before it are settled, and it comes again."""
+        before = self.position
+        try:
+            self._pass_on(lines)
+        finally:
+            self._settle(self._mine([line for line in lines if before < line[0] <= self.position]))
+
+    def _pass_on(self, lines: list[tuple[Any, ...]]) -> None:
         with self._order:
             for position, router, writer, ticket, life, *fields, voided in lines:
                 row = Row(*fields)

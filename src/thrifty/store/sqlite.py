@@ -204,7 +204,7 @@ class SqliteStore:
         """Begin the WAL again if it is too large.
 
         The checkpoint that SQLite runs by itself does not wait for readers, so a reader that is always there would let the WAL
-        grow for ever. This one waits for them, for a short time. The rows of the last commit are durable either way.
+        grow for ever. This one waits for them, for a short time. The rows of the last commit are durable in both cases.
         """
         try:
             size = os.stat(f"{self.path}-wal").st_size

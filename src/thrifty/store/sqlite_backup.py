@@ -8,8 +8,9 @@ pruned or voided meanwhile, the copy is made again.
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from thrifty.store.log import Row, StoreError
@@ -32,21 +33,24 @@ def back_up(store: "SqliteStore", path: Path) -> int:
     """Write a copy of a store to a new file; returns the number of rows of the log in it."""
     if path.exists():
         raise StoreError(f"{path} exists already: name a file that does not, nothing was written")
-    part = Path(f"{path}.part")
     try:
-        for _ in range(ATTEMPTS):
-            part.unlink(missing_ok=True)
-            rows = _copy(store.path, part)
-            if rows is not None:
-                os.link(part, path)  # fails if the file was made meanwhile, where a rename would overwrite it
-                _sync(path.parent)
-                return rows
+        with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            for attempt in range(ATTEMPTS):
+                part = Path(folder) / f"{attempt}.db"
+                rows = _copy(store.path, part)
+                if rows is not None:
+                    _move(part, path)
+                    return rows
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"cannot copy {store.path} to {path}: {error}") from error
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
     raise StoreError(f"cannot copy {store.path}: it was pruned or repaired during each of {ATTEMPTS} attempts, try again later")
+
+
+def _move(part: Path, path: Path) -> None:
+    """Give a finished copy its name, unless a file of that name was made meanwhile."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    os.replace(part, path)
+    _sync(path.parent)
 
 
 def _copy(source: Path, target: Path) -> int | None:
@@ -55,9 +59,6 @@ def _copy(source: Path, target: Path) -> int | None:
         copy.execute("PRAGMA journal_mode = OFF")
         copy.execute("PRAGMA synchronous = OFF")
         migrate(copy, target)
-        indexes = copy.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'log'").fetchall()
-        for name, _ in indexes:  # an index is made faster once the rows are there
-            copy.execute(f"DROP INDEX {name}")
         copy.execute("ATTACH ? AS source", (reading_uri(source),))
         pruned, voided = marks = _marks(copy)
         (head,) = copy.execute("SELECT coalesce(max(position), 0) FROM source.log").fetchone()
@@ -68,8 +69,6 @@ def _copy(source: Path, target: Path) -> int | None:
         copy.executemany("INSERT INTO main.voided VALUES (?, ?, ?, ?)", voided)
         is_whole = _marks(copy) == marks and all(_is_covered(copy, *mark) for mark in pruned)
         copy.execute("DETACH source")
-        for _, text in indexes:
-            copy.execute(text)
         copy.execute("PRAGMA journal_mode = WAL")
     _sync(target)
     return rows if is_whole else None

@@ -8,10 +8,10 @@ from pathlib import Path
 from thrifty.store.log import StoreError
 from thrifty.store.sqlite_schema import MIGRATIONS, version_of
 
-CHECKPOINT_PAGES = 1_000
-"""The WAL is copied into the file whenever it has this many pages (of 4 KiB), by the commit that reaches it."""
+CHECKPOINT_PAGES = 250
+"""The commit that makes the WAL this long (in pages of 4 KiB) copies it into the file. Fewer pages are a shorter wait."""
 
-WAL_KEPT_BYTES = 8 * 1024 * 1024
+WAL_KEPT_BYTES = 4 * 1024 * 1024
 """The WAL file is cut to this size whenever it begins again."""
 
 

@@ -31,6 +31,7 @@ _VALID = "position NOT IN (SELECT position FROM voided)"
 _RESETS = f"kind = '{CHANGE}' AND code IN ('create', 'reset')"
 _BETWEEN = "FROM log INDEXED BY log_router WHERE router = ? AND position > ? AND position <= ?"
 _ROWS = f"SELECT position, {_COLUMNS} {_BETWEEN} AND {_VALID}"
+LAST = "SELECT coalesce(max(position), 0) FROM log"
 PAGE = f"{_ROWS} ORDER BY position LIMIT {PAGE_ROWS}"
 OWN = (
     f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_sequence WHERE router = ? AND sequence = ? AND replica = ? "
@@ -113,7 +114,7 @@ class SqliteJournal:
 
     def scan(self) -> Iterator[Placed]:
         """See `Journal`."""
-        return self._rows(0, 2**62)
+        yield from self._rows(0, self._store.query(LAST)[0][0])
 
     def _rows(self, after: int, upto: int) -> Iterator[Placed]:
         while page := self._page(after, upto):
@@ -124,7 +125,7 @@ class SqliteJournal:
         return self._placed(PAGE, self._router, after, upto)
 
     def _placed(self, text: str, *values: Any) -> list[Placed]:
-        return [(row[0], Row(*row[1:])) for row in self._store.query(text, *values)]
+        return [(row[0], Row._make(row[1:])) for row in self._store.query(text, *values)]
 
     def _pruned(self) -> int:
         found = self._store.query("SELECT upto FROM pruned WHERE router = ?", self._router)
