@@ -193,7 +193,7 @@ def bind(
 def is_cached(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()) -> bool:
     """Whether `bind` with the same arguments finds a compiled function on disk, or in this process."""
     module_name = _bound_name(drive, constants, name, outside_sources)
-    if module_name in sys.modules and sys.modules[module_name].bound.signatures:
+    if module_name in sys.modules and getattr(sys.modules[module_name].bound, "signatures", True):
         return True
     return any((cache_folder() / "__pycache__").glob(f"{module_name}.bound-*.nbc"))
 

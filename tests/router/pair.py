@@ -10,8 +10,8 @@ from typing import Any
 from tests.router.twin import Twin
 from tests.router.twin_rules import export
 from thrifty.router import Router, Settings
+from thrifty.router.export import Line, decisions
 from thrifty.store import open_store
-from thrifty.store.export import Line, decisions
 from thrifty.store.log import OUTCOME, Row
 
 NAME = "a"

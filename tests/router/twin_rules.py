@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from thrifty.store.export import Line
+from thrifty.router.export import Line
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 
 ACTIONS = ("add", "retire", "pause", "resume", "price", "reset", "pin", "unpin")
@@ -177,7 +177,7 @@ def export(rows: Iterable[Row], name: str) -> Iterator[Line]:
             corrections[key] = corrections.get(key, 0) + (row.code == "corrected")
     arms: Arms = {}
     settings: dict[str, Any] = {}
-    for row in (each for row in rows for each in _single(row)):
+    for row in [each for several in rows for each in _single(several)]:
         detail = json.loads(row.detail or "{}")
         if row.kind == CHANGE:
             if row.code == "create":

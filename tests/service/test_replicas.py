@@ -10,8 +10,8 @@ import pytest
 
 from tests.postgres import Postgres
 from tests.service.test_http import SMS, Caller, running
+from thrifty.router.export import decisions
 from thrifty.service.keys import digest
-from thrifty.store.export import decisions
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from tests.postgres import Postgres
 from tests.store.test_sqlite import ARMS, disturb
 from thrifty.cli.main import main
 from thrifty.router import Router
+from thrifty.router.export import decisions
 from thrifty.store import StoreError, open_store
-from thrifty.store.export import decisions
 
 DAY = 86_400.0
 

@@ -134,13 +134,13 @@ def test_a_router_made_again_knows_nothing_of_the_one_that_was_deleted(tmp_path:
 
 
 def test_a_router_of_little_memory_is_restored_bit_for_bit(tmp_path: Path, remember: Callable[[int], int]) -> None:
-    few = {"memory_bytes": remember(7)}
-    straight, with_break = (open_router(tmp_path / name, **few) for name in ("one.db", "two.db"))
+    few = remember(7)
+    straight, with_break = (open_router(tmp_path / name, memory_bytes=few) for name in ("one.db", "two.db"))
     for router in (straight, with_break):
         disturb(router, 40, 5)
     close_without_snapshot(with_break)
     arms: Any = {**ARMS, "a": 0.25, "new5": 0.05}
-    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy="cs-ts", propensity_draws=0, **few)
+    again = Router(arms, 0.1, store=f"sqlite:///{tmp_path / 'two.db'}", policy="cs-ts", propensity_draws=0, memory_bytes=few)
     assert everything(again) == everything(straight)
     assert disturb(again, 40, 6) == disturb(straight, 40, 6)
     straight.close()

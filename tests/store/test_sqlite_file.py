@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.store.test_journal import change, decision, outcome, write
+from thrifty.router.export import decisions
 from thrifty.store import Row, StoreError, open_store
 from thrifty.store import sqlite_journal as statements
-from thrifty.store.export import decisions
 from thrifty.store.sqlite import SqliteStore
 from thrifty.store.sqlite_schema import MIGRATIONS
 

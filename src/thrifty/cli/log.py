@@ -46,7 +46,7 @@ def _add_store(parser: argparse.ArgumentParser, note: str) -> None:
 
 def run_export(options: argparse.Namespace) -> None:
     """Write the file, and print the number of decisions in it."""
-    from thrifty.store.export import decisions, export_log
+    from thrifty.router.export import decisions, export_log
 
     with _opened(options, reading=True) as store:
         wanted = _wanted(store, options.router)

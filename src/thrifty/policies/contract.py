@@ -53,7 +53,7 @@ def start(init, terms):
 
 
 @driver
-def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):
+def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):  # noqa: N803
     """`start`, as a driver of its own: for whoever keeps a rule's memory between two calls."""
     return start(init, RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts))
 

@@ -57,8 +57,8 @@ def unpack_store(url: str, router: str | None) -> Path:
     """The log of a store as a Parquet file in a folder of its own, for the caller to remove; a service may be running on the
     store.
     """
+    from thrifty.router.export import decisions, export_log
     from thrifty.store import StoreError, open_store
-    from thrifty.store.export import decisions, export_log
 
     require_polars()
     path = Path(tempfile.mkdtemp(prefix="thrifty-replay-")) / "log.parquet"

@@ -37,8 +37,8 @@ class Period:
 class Deadlines:
     """The periods of a router, the last one being that of the settings in force."""
 
-    def __init__(self, deadline_s: float) -> None:
-        self.periods = [Period(0, deadline_s)]
+    def __init__(self, deadline_s: float, position: int = 0) -> None:
+        self.periods = [Period(position, deadline_s)]
         self.next_due = math.inf  # nothing is due before this, by the monotonic clock
 
     def begin(self, deadline_s: float, position: int) -> None:

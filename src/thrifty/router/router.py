@@ -86,7 +86,7 @@ class Router:
         fresh = State(checked_name("name", name), wanted, given, clock=clock, engine=engine)
         self._open(fresh, store, background)
         if store is not None:
-            if self.log.position == 0 or self.state.deleted:
+            if self.log.position == 0 or self.state.configuration.deleted:
                 self.wait(self._add_change("create", {"arms": wanted, "settings": given.to_dict()}, engine))
             self.configure(wanted, given, by="start")
 
@@ -286,7 +286,7 @@ class Router:
         self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> tuple[ArmsAndPrices | None, dict[str, Any] | None]:  # fmt: skip
-        """The eligible arms and the context; a ValueError where a request is wrong. Nothing may go wrong after the rule has chosen."""
+        """The eligible arms and the context; a ValueError for a wrong request. Nothing may go wrong once the rule has chosen."""
         if request_id is not None:
             checked_text("request_id", request_id)
         if self.state.segments.known(segment) is None:

@@ -40,7 +40,7 @@ def capture(state: State) -> Capture:
         "newcomers": sorted(arms.newcomers),
         "pinned": arms.pinned,
         "version": state.version,
-        "deleted": state.deleted,
+        "deleted": state.configuration.deleted,
         "pruned_before": state.pruned_before,
         "sequences": sorted({**state.sequences, state.replica: state.sequence}.items())[-MOST_REPLICAS:],
         "groups": {name: list(group) for name, group in state.groups.items()},
@@ -78,7 +78,7 @@ def load(fresh: State, body: bytes, position: int) -> State:
     state = State(fresh.name, arms, Settings.from_dict(header["settings"]), replica=fresh.replica, clock=fresh.clock)
     state.arms.status = [status for _, _, status in header["arms"]]
     state.arms.newcomers, state.arms.pinned = set(header["newcomers"]), header["pinned"]
-    state.version, state.deleted = header["version"], header["deleted"]
+    state.configuration.version, state.configuration.deleted = header["version"], header["deleted"]
     state.pruned_before, state.groups = header["pruned_before"], header["groups"]
     state.segments.change(state.settings, state.arms, state.engine)
     state.sequences = dict(header.get("sequences") or [(0, header["sequence"])])

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.router.arms import ACTIONS, Arms
+from thrifty.router.arms import Arms
+from thrifty.router.configuration import Configuration, single_changes
 from thrifty.router.deadlines import Deadlines
 from thrifty.router.engine import Engine, engine_for
 from thrifty.router.records import (
@@ -50,31 +51,38 @@ class State:
         engine: Engine | None = None,
     ) -> None:  # fmt: skip
         self.name, self.replica, self.clock = name, replica, clock
-        self.version = 0  # how often arms or settings were changed
-        self.deleted = False
+        self.configuration = Configuration(arms, settings.to_dict())
+        self.settings, self.engine = settings, engine or engine_for(settings.policy)
         self.pruned_before = 0.0  # decisions made before this time are no longer known
         self.sequence = 0  # of the last decision made here
         self.sequences: dict[int, int] = {}  # of the last decision of every other replica
         self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that passed without one
         # outcomes, reward sum and cost sum of both groups, while there is a holdout
         self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
-        self._begin(arms, settings, engine or engine_for(settings.policy), 0)
+        self._begin(0)
 
-    def _begin(self, arms: dict[str, float | None], settings: Settings, engine: Engine, position: int) -> None:
-        self.settings, self.deleted = settings, False
-        self.arms = Arms(arms)
-        self.engine = engine
-        self.segments = Segments(settings, self.arms, engine, self.replica)
+    def _begin(self, position: int) -> None:
+        """Forget all decisions and statistics; their numbers go on, so that an id never means two of them."""
+        self.segments = Segments(self.settings, self.arms, self.engine, self.replica)
         self.records = DecisionRecords()
-        self.deadlines = Deadlines(settings.deadline_s)
-        self.deadlines.periods[0].first = position
+        self.deadlines = Deadlines(self.settings.deadline_s, position)
         self.waiting = 0  # decisions that wait for an outcome, in memory or not
         self._prepare()
+
+    @property
+    def arms(self) -> Arms:
+        """The arms there are."""
+        return self.configuration.arms
+
+    @property
+    def version(self) -> int:
+        """How often arms or settings were changed."""
+        return self.configuration.version
 
     def adopt_replica(self, replica: int) -> None:
         """Be the state of another replica, before anything has happened."""
         self.replica = replica
-        self._begin(dict(zip(self.arms.names, self.arms.prices, strict=True)), self.settings, self.engine, 0)
+        self._begin(0)
 
     def begun_anew(self) -> "State":
         """A state of the same router that knows nothing."""
@@ -174,42 +182,28 @@ class State:
             segment = segment.parent
 
     def apply_change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None = None) -> None:
-        """Make a change, unless it has become impossible since it was asked for: another replica may have been faster."""
-        if action == "create" and self.version and not self.deleted:
-            return
-        if action in ACTIONS and not self.arms.allows(action, body["arm"], body["price"]):
-            return
-        if action == "prune":
-            self.pruned_before = max(self.pruned_before, body["before"])
-            self._forget_pruned()
-        elif action == "graduate":
-            self.arms.change(action, body["arm"], None)
-        elif action == "changes":
-            for each, its_body in body["changes"]:
-                self.apply_change(each, its_body, position, engine)
-        elif action != "pruned":
-            self.version += 1
-            self._change(action, body, position, engine)
+        """Make the changes of a row, each unless it has become impossible: another replica may have been faster."""
+        for each, its_body in single_changes(action, body):
+            if each == "prune":
+                self.pruned_before = max(self.pruned_before, its_body["before"])
+                self._forget_pruned()
+            elif self.configuration.apply(each, its_body):
+                self._follow_change(each, its_body, position, engine)
 
-    def _change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None) -> None:
-        if action == "create":
-            settings = Settings.from_dict(body["settings"])
-            self._begin(body["arms"], settings, engine or engine_for(settings.policy), position)
-        elif action == "delete":
-            self.deleted = True
-        elif action == "settings":
-            self.settings = Settings.from_dict(body)
+    def _follow_change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None) -> None:
+        """Bring statistics, rules and deadlines in line with the configuration."""
+        if action in ("create", "settings"):
+            self.settings = Settings.from_dict(self.configuration.values)
             self.engine = engine or engine_for(self.settings.policy)
-            self._prepare()
-            self.deadlines.begin(self.settings.deadline_s, position)
-            self.segments.change(self.settings, self.arms, self.engine)
+        if action == "create":
+            self._begin(position)
         elif action == "reset":
             arms = list(range(len(self.arms.names))) if body["arm"] is None else [self.arms.index(body["arm"])]
             self.segments.reset(arms)
             forget_outcomes(self.records.table, arms)
-        else:
-            self.arms.change(action, body["arm"], body["price"])
+        elif action not in ("delete", "graduate"):
             self._prepare()
+            self.deadlines.begin(self.settings.deadline_s, position)
             self.segments.change(self.settings, self.arms, self.engine)
 
     def _prepare(self) -> None:

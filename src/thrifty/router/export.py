@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from thrifty.router.configuration import Configuration, single_changes
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row
 
 CHUNK = 20_000
@@ -140,42 +141,21 @@ class _Outcomes:
         self._file.close()
 
 
-class _Terms:
-    """Arms, prices, alpha and policy of a router, as its changes set them."""
-
-    def __init__(self) -> None:
-        self._prices: dict[str, float | None] = {}
-        self._inactive: set[str] = set()
-        self.alpha: float | None = None
-        self.policy: str | None = None
-        self.eligible = "{}"
-
-    def apply(self, action: str, body: dict[str, Any]) -> None:
-        """Apply a change."""
-        if action == "create":
-            self._prices, self._inactive = dict(body["arms"]), set()
-        elif action in ("add", "price"):
-            self._prices[body["arm"]] = body["price"]
-        if action in ("create", "settings"):
-            settings = body.get("settings", body)
-            self.alpha, self.policy = settings.get("alpha"), settings.get("policy")
-        if action in ("add", "resume"):
-            self._inactive.discard(body["arm"])
-        elif action in ("retire", "pause"):
-            self._inactive.add(body["arm"])
-        self.eligible = json.dumps({arm: price for arm, price in self._prices.items() if arm not in self._inactive})
-
-
 def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line]:
-    terms = _Terms()
+    known = Configuration({}, {})
+    eligible = "{}"
     for row in rows:
         detail = json.loads(row.detail) if row.detail else {}
         if row.kind == CHANGE:
-            terms.apply(row.code, detail)
+            for action, body in single_changes(row.code, detail):
+                known.apply(action, body)
+            arms = known.arms
+            eligible = json.dumps({arm: arms.prices[arms.index(arm)] for arm in arms.active()})
         elif row.kind == DECISION:
             yield Line(
                 name, f"{name}.{row.replica:x}.{row.sequence:x}", row.at, row.segment or "", row.request_id, str(row.arm),
-                row.value, row.cost, row.code, bool(detail.get("shadow")), bool(detail.get("degraded")), terms.alpha, terms.policy,
-                json.dumps(dict(detail["eligible"])) if "eligible" in detail else terms.eligible,
+                row.value, row.cost, row.code, bool(detail.get("shadow")), bool(detail.get("degraded")),
+                known.values.get("alpha"), known.values.get("policy"),
+                json.dumps(dict(detail["eligible"])) if "eligible" in detail else eligible,
                 json.dumps(detail["context"]) if "context" in detail else None, *outcomes.find(row),
             )  # fmt: skip

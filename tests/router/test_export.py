@@ -8,8 +8,8 @@ import pytest
 
 from thrifty.cli.main import main
 from thrifty.router import Router
+from thrifty.router.export import COLUMNS, decisions, export_log
 from thrifty.store import StoreError, open_store
-from thrifty.store.export import COLUMNS, decisions, export_log
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 from thrifty.store.sqlite import SqliteStore
 
@@ -85,7 +85,7 @@ def test_outcomes_before_and_after_pruning_and_a_late_default_are_told_apart() -
 
 
 def test_parquet_is_written_in_parts_and_an_empty_log_has_the_columns_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thrifty.store.export.CHUNK", 3)
+    monkeypatch.setattr("thrifty.router.export.CHUNK", 3)
     rows = [Row(DECISION, 0, n, float(n), "s", None, "a", 0.5, 1.0, "explore", None) for n in range(10)]
     assert export_log(decisions(Pages(rows), "x"), tmp_path / "l.parquet") == 10  # type: ignore[arg-type]
     assert polars.read_parquet(tmp_path / "l.parquet")["at"].to_list() == [float(n) for n in range(10)]

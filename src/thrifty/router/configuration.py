@@ -1,0 +1,44 @@
+"""The configuration of a router, derived from the changes in its log: its arms and its settings."""
+
+from typing import Any
+
+from thrifty.router.arms import ACTIONS, Arms
+
+
+class Configuration:
+    """Arms and settings, as rows of the log change them; the same for live calls, restarts, replicas and exports.
+
+    `values` are the settings as they stand in the log. `version` is how often anything was changed.
+    """
+
+    def __init__(self, arms: dict[str, float | None], values: dict[str, Any]) -> None:
+        self.arms, self.values = Arms(arms), values
+        self.version, self.deleted = 0, False
+
+    def apply(self, action: str, body: dict[str, Any]) -> bool:
+        """Make one change; False where it has no effect, because another replica made it impossible."""
+        if action == "graduate":
+            self.arms.change(action, body["arm"], None)
+            return True
+        if action == "create":
+            if self.version and not self.deleted:
+                return False
+            self.arms, self.values, self.deleted = Arms(body["arms"]), body["settings"], False
+        elif action == "delete":
+            self.deleted = True
+        elif action == "settings":
+            self.values = {name: value for name, value in body.items() if name != "by"}
+        elif action in ACTIONS:
+            if not self.arms.allows(action, body["arm"], body["price"]):
+                return False
+            if action != "reset":
+                self.arms.change(action, body["arm"], body["price"])
+        else:
+            return False
+        self.version += 1
+        return True
+
+
+def single_changes(action: str, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The changes of one row: several where it says so."""
+    return [(each, its_body) for each, its_body in body["changes"]] if action == "changes" else [(action, body)]
