@@ -123,10 +123,17 @@ def combine(frame, sums, recent, spread, parents, segment):
 
 @kernel
 def take_level(known, impute, target):
-    """Copy the sums of an arm. Outcomes without a known cost count at the average of the others where `impute` says so."""
+    """Copy the sums of an arm, as sums that some outcomes could have.
+
+    Corrections of outcomes that are forgotten can leave less than nothing, which no posterior could be drawn from. Outcomes without a
+    known cost count at the average of the others where `impute` says so.
+    """
     copy_sums(known, target)
+    target.seen = max(known.seen, 0.0)
+    target.reward_sum = min(max(known.reward_sum, 0.0), target.seen)
+    target.cost_sum = max(known.cost_sum, 0.0)
     if impute and known.priced != known.seen:
-        target.cost_sum = known.cost_sum * (known.seen / known.priced) if known.priced > 0.0 else 0.0
+        target.cost_sum = target.cost_sum * (target.seen / known.priced) if known.priced > 0.0 else 0.0
 
 
 @driver

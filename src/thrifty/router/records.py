@@ -51,8 +51,14 @@ DecisionRecord = record(
 """A decision as the router remembers it: what it counts for now, and what an outcome would change."""
 
 FIELDS: tuple[str, ...] = DecisionRecord.names or ()
-_WIDTH = len(FIELDS)
+WIDTH = len(FIELDS)
 _PLACE = {name: place for place, name in enumerate(FIELDS)}
+REPLICA, SEQUENCE, SEGMENT, MADE, ARM, CODE = (_PLACE[name] for name in ("replica", "sequence", "segment", "made", "arm", "code"))
+PRICE, SETTLED, WAITING, POSITION = (_PLACE[name] for name in ("price", "settled", "waiting", "position"))
+LOGGED, OUTCOME_AT = _PLACE["logged"], _PLACE["outcome_at"]
+OUTCOME_VALUE, OUTCOME_COST = _PLACE["outcome_value"], _PLACE["outcome_cost"]
+"""Places of numbers in a record, which is WIDTH numbers wide, for `DecisionRecords.integers` and `floats`."""
+
 _FLOATS = frozenset(name for name in FIELDS if DecisionRecord[name] == np.float64)
 
 Key = tuple[int, int]
@@ -62,6 +68,9 @@ BYTES_OF_RECORD = DecisionRecord.itemsize + 400
 """A record, its key and its places in the tables, about."""
 
 BYTES_OF_NOTE = 400
+
+Numbers = tuple[memoryview, memoryview, int]
+"""Numbers of a record as integers and as floats, and where they begin."""
 
 
 class Note(NamedTuple):
@@ -80,24 +89,24 @@ class Note(NamedTuple):
 class DecisionRecords:
     """Records by key and by request_id, in the order in which they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = 256) -> None:
         self._slots: dict[Key, int] = {}
         self._order: deque[Key] = deque()
-        self._free: list[int] = []
+        self._free: list[int] = []  # rows that were given back
+        self._unused = 0  # rows from here on were never given out
         self._notes: dict[Key, Note] = {}
         self._requests: dict[str, Key] = {}
         self._note_bytes = 0
         self.removals = 0  # how many records have left
         self.table: NDArray[Any] = np.zeros(0, DecisionRecord)
-        self._make_room(256)
+        self._make_room(room)
 
     def _make_room(self, room: int) -> None:
-        used, grown = self.table.size, np.zeros(room, DecisionRecord)
-        grown[:used] = self.table
+        grown = np.zeros(room, DecisionRecord)  # costs nothing before it is used
+        grown[: self.table.size] = self.table
         self.table = grown
-        self._integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster
-        self._floats: memoryview = grown.view(np.float64).data
-        self._free.extend(range(room - 1, used - 1, -1))
+        self.integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster
+        self.floats: memoryview = grown.view(np.float64).data
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -120,26 +129,30 @@ class DecisionRecords:
 
     def get(self, slot: int, field: str) -> Any:
         """One number of a record."""
-        place = slot * _WIDTH + _PLACE[field]
-        return self._floats[place] if field in _FLOATS else self._integers[place]
+        place = slot * WIDTH + _PLACE[field]
+        return self.floats[place] if field in _FLOATS else self.integers[place]
 
     def put(self, slot: int, field: str, value: Any) -> None:
         """Change one number of a record."""
-        place = slot * _WIDTH + _PLACE[field]
+        place = slot * WIDTH + _PLACE[field]
         if field in _FLOATS:
-            self._floats[place] = value
+            self.floats[place] = value
         else:
-            self._integers[place] = value
+            self.integers[place] = value
 
     def key_at(self, slot: int) -> Key:
         """The key of a record."""
-        return self._integers[slot * _WIDTH], self._integers[slot * _WIDTH + 1]
+        return self.integers[slot * WIDTH], self.integers[slot * WIDTH + 1]
 
     def add(self, key: Key, note: Note | None) -> int:
         """A free row for a new decision; the caller fills it."""
-        if not self._free:
-            self._make_room(2 * self.table.size)
-        slot = self._slots[key] = self._free.pop()
+        if self._free:
+            slot = self._free.pop()
+        else:
+            if self._unused == self.table.size:
+                self._make_room(2 * self.table.size)
+            slot, self._unused = self._unused, self._unused + 1
+        self._slots[key] = slot
         self._order.append(key)
         if note is not None:
             self._notes[key] = note
@@ -147,6 +160,10 @@ class DecisionRecords:
             if note.request_id is not None:
                 self._requests[note.request_id] = key
         return slot
+
+    def numbers(self, slot: int) -> Numbers:
+        """The numbers of a record."""
+        return self.integers, self.floats, slot * WIDTH
 
     def note(self, key: Key) -> Note | None:
         """What is kept besides the numbers."""
@@ -177,16 +194,6 @@ class DecisionRecords:
                 return order[0]
             order.popleft()
         return None
-
-    def renew(self, key: Key) -> None:
-        """Let the oldest record be the newest."""
-        self._order.popleft()
-        self._order.append(key)
-
-    def waiting(self) -> int:
-        """How many records wait for an outcome."""
-        slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
-        return int(self.table["waiting"][slots].sum())
 
 
 def number_or_nan(value: float | None) -> float:

@@ -8,11 +8,13 @@ bit for bit, and nothing has to be undone but a decision whose request_id anothe
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from thrifty.router.decision import Decision
 from thrifty.router.engine import Engine
-from thrifty.router.records import ARRIVED, DEFAULTED, Key, number_or_nan
+from thrifty.router.records import ARRIVED, DEFAULTED, Key, Numbers, number_or_nan
 from thrifty.router.restore import Recalled, recall, remember, restore
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
@@ -104,7 +106,7 @@ class ReplicatedLog(StateLog):
         assert self.journal is not None
         return self.journal.append(row, keep=False)
 
-    def latest(self, state: State, slot: int) -> tuple[Any, int]:
+    def latest(self, state: State, slot: int) -> tuple[Numbers, int]:
         """See `StateLog`."""
         records, key = state.records, state.records.key_at(slot)
         ticket, row = self._outcomes.get(key, (0, None))
@@ -112,12 +114,12 @@ class ReplicatedLog(StateLog):
             del self._outcomes[key]
             row = None
         if row is None:
-            return records.table[slot], records.get(slot, "position")
-        ahead = records.table[slot].copy()
+            return super().latest(state, slot)
+        ahead = records.table[slot : slot + 1].copy()
         ahead["arm"], ahead["settled"] = state.arms.index(row.arm), DEFAULTED if row.code == "default" else ARRIVED
         ahead["outcome_at"], ahead["outcome_value"] = row.at, number_or_nan(row.value)
         ahead["outcome_cost"] = number_or_nan(row.cost)
-        return ahead, ticket
+        return (ahead.view(np.int64).data, ahead.view(np.float64).data, 0), ticket
 
     def _is_lost(self, ticket: int) -> bool:
         assert self.journal is not None

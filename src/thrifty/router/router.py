@@ -30,6 +30,8 @@ from thrifty.store.log import CHANGE, DECISION, Row
 LONGEST_CONTEXT = 10_000
 """Characters of JSON."""
 
+_new = tuple.__new__  # half the time of calling the class
+
 AT_ONCE = 200
 """Default outcomes that are written while the lock is held once."""
 
@@ -268,13 +270,15 @@ class Router:
             detail = None
             if choice is not None or text is not None or shadow or node.name != segment:
                 detail = self._detail(choice, text, shadow, None if node.name == segment else node.name)
-            row = Row(
-                DECISION, *key, at, segment, request_id, name, number_or_none(chosen.propensity), price, CODES[chosen.code], detail
-            )  # fmt: skip
+            propensity, code = number_or_none(chosen.propensity), CODES[chosen.code]
+            row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
             note = None if request_id is None and detail is None else Note(request_id, segment, detail)
             unknown = float("nan") if price is None else price
-            slot = state.apply_decision(key, at, node, chosen.arm, chosen.code, chosen.propensity, unknown, not shadow, note)
-            decision = Decision(state.id_of(key), name, CODES[chosen.code], chosen.propensity, segment, state.version, rule)
+            due = state.clock.monotonic() + state.settings.deadline_s
+            slot = state.apply_decision(
+                key, at, due, node, chosen.arm, chosen.code, chosen.propensity, unknown, not shadow, note
+            )  # fmt: skip
+            decision = Decision(state.id_of(key), name, code, chosen.propensity, segment, state.version, rule)
             decision.position = self.log.add_decision(state, row, slot)
             self.log.answered(decision)
             for arm in chosen.graduates:

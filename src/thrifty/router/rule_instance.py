@@ -73,14 +73,14 @@ class RuleInstance:
 
     def look(self, sums: SegmentSums) -> None:
         """Fill in the facts without asking the rule."""
-        if sums.forgetting.forgets:
+        if sums.forgets:
             sums.remember(self.number)
         self.code.counting.look.call(self._frame, *sums.tables(), self.number)
 
     def choose(self, sums: SegmentSums, sequence: int, draws: int) -> int:
         """The place of the arm that is taken in the decision of this number; nothing is counted."""
         self.look(sums)
-        if sums.forgetting.forgets:
+        if sums.forgets:
             place = self._probe(sums)
             if place >= 0:
                 self._view.facts[[PROPENSITY, CODE]] = 1.0, EXPLORE

@@ -97,7 +97,7 @@ class SegmentSums:
         shared = self.recent is self.sums
         self._source = self.sums if shared else np.where(self._remembered[:, None], self.recent, self._source)
         self._remembered = np.zeros(rooms, np.bool_)
-        self.forgetting = forgetting
+        self.forgetting, self.forgets = forgetting, forgetting.forgets
         if not forgetting.forgets:
             self.recent, self.recollections, self.recollection_layout = self.sums, None, None
             return
@@ -119,7 +119,10 @@ class SegmentSums:
             self.recent[segment] = self._source[segment]
             for field in ("sent", "pending"):
                 self.recent[field][segment] = self.sums[field][segment]
-            self.forgetting.recall(self.recent[segment], recollection)
+            remembered = self.recent[segment]
+            for field, most in (("seen", np.inf), ("reward_sum", remembered["seen"].clip(0.0)), ("cost_sum", np.inf)):
+                remembered[field] = remembered[field].clip(0.0, most)  # corrections of forgotten outcomes can leave less than nothing
+            self.forgetting.recall(remembered, recollection)
             self.recollections[segment] = self.recollection_layout.pack(recollection)
             self._remembered[segment] = True
             segment = int(self.parents[segment])

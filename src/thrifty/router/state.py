@@ -13,16 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.router.arms import Arms
 from thrifty.router.configuration import Configuration, single_changes
 from thrifty.router.deadlines import Deadlines
 from thrifty.router.engine import Engine, engine_for
 from thrifty.router.records import (
     ARRIVED,
     BYTES_OF_RECORD,
+    CODE,
     CODES,
     DEFAULTED,
     HOLDOUT,
+    SEGMENT,
+    SETTLED,
+    WAITING,
+    WIDTH,
     DecisionRecords,
     Key,
     Note,
@@ -63,16 +67,13 @@ class State:
 
     def _begin(self, position: int) -> None:
         """Forget all decisions and statistics; their numbers go on, so that an id never means two of them."""
+        self.arms = self.configuration.arms
+        self._prefix = f"{self.name}.{self.replica:x}."
         self.segments = Segments(self.settings, self.arms, self.engine, self.replica)
-        self.records = DecisionRecords()
+        self.records = DecisionRecords(self.records_limit() + 256)
         self.deadlines = Deadlines(self.settings.deadline_s, position)
         self.waiting = 0  # decisions that wait for an outcome, in memory or not
         self._prepare()
-
-    @property
-    def arms(self) -> Arms:
-        """The arms there are."""
-        return self.configuration.arms
 
     @property
     def version(self) -> int:
@@ -95,6 +96,13 @@ class State:
 
     def key_of(self, decision_id: str) -> Key:
         """The key of an id of this router's form; a KeyError where it cannot be one."""
+        if decision_id.startswith(self._prefix):  # nearly always: one that was made here
+            text = decision_id[len(self._prefix) :]
+            if text.isalnum() and len(text) < 16:
+                with suppress(ValueError):
+                    number = int(text, 16)
+                    if f"{number:x}" == text:
+                        return self.replica, number
         name, _, numbers = decision_id.partition(".")
         replica, _, sequence = numbers.partition(".")
         try:
@@ -114,7 +122,8 @@ class State:
             segment, note = self.counted_in(row), note_of(row)
             code, counted = CODES.index(row.code), not (note is not None and is_shadow(note.detail))
             propensity, price = number_or_nan(row.value), number_or_nan(row.cost)
-            slot = self.apply_decision(key, row.at, segment, self.arms.index(row.arm), code, propensity, price, counted, note)
+            due, arm = self.due_of(row.at, self.settings.deadline_s), self.arms.index(row.arm)
+            slot = self.apply_decision(key, row.at, due, segment, arm, code, propensity, price, counted, note)
             self.records.put(slot, "logged", position)
             self.records.put(slot, "position", position)
         elif row.kind == CHANGE:
@@ -127,16 +136,17 @@ class State:
             self.records.put(found, "position", position)
 
     def apply_decision(
-        self, key: Key, at: float, segment: Segment, arm: int, code: int, propensity: float, price: float, counted: bool,
-        note: Note | None,
+        self, key: Key, at: float, due: float, segment: Segment, arm: int, code: int, propensity: float, price: float,
+        counted: bool, note: Note | None,
     ) -> int:  # fmt: skip
         """Remember a decision and count it; the row of `records` it is in."""
-        due, sums, records = self.due_of(at, self.settings.deadline_s), self.segments.sums, self.records
-        if sums.forgetting.forgets:
+        sums, records = self.segments.sums, self.records
+        if sums.forgets:
             sums.remember(segment.number)
         slot = records.add(key, note)
         self.engine.counting.count_decision.call(
-            records.table, slot, *sums.counted(), key[0], key[1], segment.number, arm, code, self.version, at, due, propensity,
+            records.table, slot, *sums.counted(), key[0], key[1], segment.number, arm, code, self.configuration.version, at, due,
+            propensity,
             price, int(counted),
         )  # fmt: skip
         self.deadlines.add(key, due)
@@ -156,10 +166,11 @@ class State:
     def apply_outcome(self, slot: int, arm: int, value: float, cost: float, at: float, how: int) -> None:
         """Count an outcome, or the correction of one, or the default one of the deadline unless there is one already."""
         records, sums = self.records, self.segments.sums
-        was, segment, waited = records.get(slot, "settled"), records.get(slot, "segment"), records.get(slot, "waiting")
-        grouped = self.settings.holdout or records.get(slot, "code") == HOLDOUT
+        numbers, base = records.integers, slot * WIDTH
+        was, segment, waited = numbers[base + SETTLED], numbers[base + SEGMENT], numbers[base + WAITING]
+        grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
         before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
-        if sums.forgetting.forgets:
+        if sums.forgets:
             sums.remember(segment)
         if not self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, at, how, *sums.everything()):
             return
@@ -220,7 +231,7 @@ class State:
     def count_pending(self, segment: int, arm: int, by: int) -> None:
         """Count decisions without an outcome, or take them back."""
         sums = self.segments.sums
-        if sums.forgetting.forgets:
+        if sums.forgets:
             sums.remember(segment)
         self.engine.counting.add_pending.call(*sums.counted(), segment, arm, by)
 

@@ -3,11 +3,9 @@
 `thrifty.router.replicated_log` has the third: a log that other replicas write to as well.
 """
 
-from typing import Any
-
 from thrifty.router.decision import Decision
 from thrifty.router.engine import Engine
-from thrifty.router.records import ARRIVED, DEFAULTED, Key, number_or_nan
+from thrifty.router.records import ARRIVED, DEFAULTED, LOGGED, POSITION, WIDTH, Key, Numbers, number_or_nan
 from thrifty.router.restore import Recalled, recall, restore
 from thrifty.router.state import State
 from thrifty.store.log import Journal, Row, StoreError
@@ -43,9 +41,10 @@ class StateLog:
         state.apply(row, 0, engine)
         return 0
 
-    def latest(self, state: State, slot: int) -> tuple[Any, int]:
+    def latest(self, state: State, slot: int) -> tuple[Numbers, int]:
         """The record of a decision with all outcomes taken here, and what to wait for before it is durable."""
-        return state.records.table[slot], state.records.get(slot, "position")
+        numbers = state.records.numbers(slot)
+        return numbers, numbers[0][numbers[2] + POSITION]
 
     def may_expire(self, state: State, key: Key, now: float) -> bool:  # noqa: ARG002
         """Whether it is for this replica to write the default outcome of a decision that is due."""
@@ -102,16 +101,15 @@ class LocalLog(StateLog):
 
     def add_decision(self, state: State, row: Row, slot: int) -> int:
         """See `StateLog`."""
-        position = self._append(row)
-        state.records.put(slot, "logged", position)
-        state.records.put(slot, "position", position)
+        position, base = self._append(row), slot * WIDTH
+        state.records.integers[base + LOGGED] = state.records.integers[base + POSITION] = position
         return position
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:
         """See `StateLog`."""
         apply_outcome(state, row, slot)
         position = self._append(row)
-        state.records.put(slot, "position", position)
+        state.records.integers[slot * WIDTH + POSITION] = position
         return position
 
     def add_change(self, state: State, row: Row, engine: Engine | None) -> int:
