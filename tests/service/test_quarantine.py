@@ -106,11 +106,12 @@ def test_a_missing_policy_file_quarantines_its_router_alone(tmp_path: Path, laun
     assert "Traceback" in event["trace"]
 
 
-def test_a_router_that_fails_later_is_quarantined(tmp_path: Path) -> None:
+def test_a_router_that_fails_later_is_quarantined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tmp_path) as client:
         for name in ("sms", "mail"):
             client.put(f"/v1/routers/{name}", json=SMS)
-        client.app.routers.router("sms").failed = REASON  # type: ignore[attr-defined]
+        failed = client.app.routers.router("sms")
+        monkeypatch.setattr(routers, "failure_of", lambda router: REASON if router is failed else None)
         until = time.monotonic() + 5.0
         while not client.app.routers.quarantined:
             assert time.monotonic() < until

@@ -1,8 +1,9 @@
 """Decisions as they go over the wire."""
 
 from thrifty.router import Decision
-from thrifty.router.decision import fallbacks_of, say_why
+from thrifty.router.decision import fallbacks_of
 from thrifty.service.messages import DecisionAnswer, Estimate, ReasonBody
+from thrifty.service.router_interface import explain_code
 
 
 def explained(decision: Decision) -> DecisionAnswer:
@@ -13,7 +14,7 @@ def explained(decision: Decision) -> DecisionAnswer:
         Estimate(arm, mean if outcomes else None, int(outcomes), cost, mean >= floor)
         for arm, mean, outcomes, cost in zip(known.arms, known.means, known.outcomes, known.costs, strict=True)
     ]
-    why = say_why(code, best, floor, saving, decision.decided_by)
+    why = explain_code(code, best, floor, saving, decision.decided_by)
     return DecisionAnswer(
         decision.id, decision.arm, fallbacks_of(known, decision.arm), decision.propensity, decision.explored,
         ReasonBody(code, best, floor, estimates, saving, why), decision.version, decision.repeated, decision.degraded,

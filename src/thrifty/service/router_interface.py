@@ -1,22 +1,26 @@
 """What the service needs of a router and of a store, in one place."""
 
-import inspect
 from typing import Any
 
 from thrifty.router import Router
-from thrifty.router.roster import ACTIONS
 
+# The new router's names, or those of the one before it.
 try:
-    from thrifty.router import ColdDecisionError  # type: ignore[attr-defined]
+    from thrifty.router import ACTIONS, ColdDecisionError  # type: ignore[attr-defined]
+    from thrifty.router.decision import explain_code  # type: ignore[attr-defined]
+
+    _BACKGROUND: dict[str, Any] = {"background": True}
 except ImportError:
+    from thrifty.router.decision import say_why as explain_code
+    from thrifty.router.roster import ACTIONS
+
+    _BACKGROUND = {}
 
     class ColdDecisionError(LookupError):  # type: ignore[no-redef]
         """The decision is not in memory: `record` has to look into the log."""
 
 
-__all__ = ["ACTIONS", "ColdDecisionError", "Router"]
-
-_BACKGROUND: dict[str, Any] = {"background": True} if "background" in inspect.signature(Router.reopen).parameters else {}
+__all__ = ["ACTIONS", "ColdDecisionError", "Router", "explain_code"]
 
 
 def reopen(name: str, store: Any) -> Router:
@@ -47,7 +51,7 @@ def gauges_of(router: Router) -> dict[str, float]:
 
 def arms_of(router: Router) -> dict[str, Any]:
     """Arms by name with price and status, and which one is pinned."""
-    arms = router.roster
+    arms: Any = router.arms if hasattr(router, "arms") else router.roster
     shown = {
         name: {"price": price, "status": status, "newcomer": arm in arms.newcomers}
         for arm, (name, price, status) in enumerate(zip(arms.names, arms.prices, arms.status, strict=True))
