@@ -1,7 +1,6 @@
 """What the service refuses before anything is done, on the hot path and through ASGI alike; and how long it waits."""
 
 import json
-import os
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -278,11 +277,10 @@ def test_the_checks_cost_less_than_two_microseconds(client: Caller) -> None:
     reading: Any = Reading()
     client.app.checks.check(Reading.headers, has_body=True)
     assert HotProtocol._is_plain(reading)
-    best = min(_timed(lambda: HotProtocol._is_plain(reading)) for _ in range(5))
-    assert best < 2e-6 * (3 if os.environ.get("CI") else 1)
+    assert min(_timed(lambda: HotProtocol._is_plain(reading)) for _ in range(50)) < 2e-6
 
 
-def _timed(call: Callable[[], Any], times: int = 5000) -> float:
+def _timed(call: Callable[[], Any], times: int = 500) -> float:
     started = time.perf_counter()
     for _ in range(times):
         call()

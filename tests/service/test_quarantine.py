@@ -135,7 +135,7 @@ def test_while_a_router_is_being_opened_it_gets_503_and_everything_else_goes_on(
         try:
             assert client.get("/healthz").status_code == 200
             until = time.monotonic() + 10.0
-            while client.app.routers.loading != ["sms"]:
+            while client.app.routers.starting != ["sms"]:
                 assert time.monotonic() < until
                 time.sleep(0.01)
             assert client.post("/v1/decisions", json={"router": "mail"}).status_code == 200

@@ -119,8 +119,15 @@ def test_when_too_many_wait_the_next_gets_503(client: Caller, monkeypatch: pytes
     monkeypatch.setattr(hot_path, "SLOW_WAITING", 3)
     client.app.hot_path.slow = Workers("slow", threads=1, waiting=3)
     slow = Slow(client, monkeypatch)
-    waiting = [start(lambda: client.post("/v1/decisions", json={"router": "sms"})) for _ in range(4)]
-    time.sleep(0.5)
+    waiting = [start(lambda: client.post("/v1/decisions", json={"router": "sms"}))]
+    until = time.monotonic() + 20.0
+    while not slow.threads:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    waiting += [start(lambda: client.post("/v1/decisions", json={"router": "sms"})) for _ in range(3)]
+    while client.app.hot_path.slow.waiting < 3:
+        assert time.monotonic() < until
+        time.sleep(0.01)
     refused = client.post("/v1/decisions", json={"router": "sms"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "busy")
     assert refused.headers["retry-after"] == "1"

@@ -118,8 +118,8 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 _ALWAYS = {
-    "400": "not a valid request", "401": "no valid key", "403": "a foreign Origin, or a key without the role {role}",
-    "408": "the request did not come in time", "421": "a Host that is not served here", "429": "too many requests with this key",
+    "400": "not a valid request", "401": "no valid key", "403": "a foreign Origin, or a key that may not do this (it needs {role} or admin)",
+    "408": "the request did not come in time", "413": "too large", "415": "a body that is not application/json", "421": "a Host that is not served here", "429": "too many requests with this key",
     "431": "headers that are too many or too long", "500": "an internal error; the log has it under the request_id",
     "503": "not now: the store is away, the router is being opened or quarantined, or too many requests wait",
 }  # fmt: skip
@@ -130,7 +130,6 @@ def _operation(
     role: str = "view", created: dict[str, Any] | None = None, optional_body: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     texts = {code: text.format(role=role) for code, text in _ALWAYS.items()} | (errors or {})
-    texts |= {"413": "too large", "415": "a body that is not application/json"}
     if body is not None:
         texts |= {"422": "a value that is not allowed; the message names the field"}
     responses = {code: _failure(code, text) for code, text in texts.items()}
@@ -157,5 +156,6 @@ def _failure(code: str, text: str) -> dict[str, Any]:
 
 def _plain(summary: str) -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
-    responses = {"200": {"description": "done", "content": text}, "503": _failure("503", "not now")}
+    codes = ("400", "403", "408", "413", "415", "421", "431", "500", "503")
+    responses = {"200": {"description": "done", "content": text}, **{code: _failure(code, _ALWAYS[code]) for code in codes}}
     return {"summary": summary, "responses": responses, "security": [{}]}

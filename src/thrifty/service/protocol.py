@@ -27,7 +27,7 @@ FRAMING = 8
 
 _HOT = {path.encode(): path for path in ROLES}
 _OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"origin"))
+_CHECKED = frozenset((b"content-length", b"host", b"content-type", b"transfer-encoding", b"expect", b"upgrade", b"origin"))
 
 
 class HotRequest:
@@ -131,14 +131,14 @@ class HotProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Let the next request come."""
+        if self.pipeline:
+            super().on_response_complete()
+            return
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self._start_asgi_task(cycle, app)
-        elif self.refused or (self.ending and self.phase == IDLE):
+        if self.refused or (self.ending and self.phase == IDLE):
             self.transport.close()
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -204,17 +204,18 @@ class HotProtocol(HttpToolsProtocol):
 
     def _is_plain(self) -> bool:
         """Whether the body has a stated length within the limit, and Host and Content-Type are known to be allowed."""
-        length, hosts, types, checks = -1, 0, 0, self.service.checks
+        length, hosts, types, checks = b"", 0, 0, self.service.checks
         for name, value in self.headers:
-            if name == b"content-length":
-                length = int(value) if value.isdigit() else -1
-            elif name == b"host":
-                hosts += value in checks.known_hosts or 2
-            elif name == b"content-type":
-                types += value in checks.known_types or 2
-            elif name in _UNUSUAL:
-                return False
-        return hosts == types == 1 and 0 < length <= self.service.config.max_body
+            if name in _CHECKED:
+                if name == b"content-length":
+                    length = value
+                elif name == b"host":
+                    hosts += value in checks.known_hosts or 2
+                elif name == b"content-type":
+                    types += value in checks.known_types or 2
+                else:
+                    return False
+        return hosts == types == 1 and length.isdigit() and 0 < int(length) <= self.service.config.max_body
 
     def _start_asgi(self) -> None:
         """Make a scope, as uvicorn does; an address that it could not read is refused."""
