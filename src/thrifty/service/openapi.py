@@ -118,11 +118,18 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 _ALWAYS = {
-    "400": "not a valid request", "401": "no valid key", "403": "a foreign Origin, or a key that may not do this (it needs {role} or admin)",
-    "408": "the request did not come in time", "413": "too large", "415": "a body that is not application/json", "421": "a Host that is not served here", "429": "too many requests with this key",
-    "431": "headers that are too many or too long", "500": "an internal error; the log has it under the request_id",
+    "400": "not a valid request",
+    "401": "no valid key",
+    "403": "a foreign Origin, or a key without the role {role}",
+    "408": "the request did not come in time",
+    "413": "too large",
+    "415": "a body that is not application/json",
+    "421": "a Host that is not served here",
+    "429": "too many requests with this key",
+    "431": "headers that are too many or too long",
+    "500": "an internal error; the log has it under the request_id",
     "503": "not now: the store is away, the router is being opened or quarantined, or too many requests wait",
-}  # fmt: skip
+}
 
 
 def _operation(
@@ -155,7 +162,8 @@ def _failure(code: str, text: str) -> dict[str, Any]:
 
 
 def _plain(summary: str) -> dict[str, Any]:
-    text = {"text/plain": {"schema": {"type": "string"}}}
-    codes = ("400", "403", "408", "413", "415", "421", "431", "500", "503")
-    responses = {"200": {"description": "done", "content": text}, **{code: _failure(code, _ALWAYS[code]) for code in codes}}
+    plain = {"text/plain": {"schema": {"type": "string"}}}
+    errors = {code: _failure(code, text) for code, text in _ALWAYS.items() if code not in ("401", "429")}
+    errors["403"] = _failure("403", "a foreign Origin")
+    responses = {"200": {"description": "done", "content": plain}, **errors}
     return {"summary": summary, "responses": responses, "security": [{}]}
