@@ -78,7 +78,7 @@ class HotProtocol(HttpToolsProtocol):
         self.unread_since = 0.0  # since when the client reads no answers; 0.0 while it does
         self.phase, self.ending, self.refused = HEAD, False, False
         self.heard = False  # whether any data came
-        self.begun = False  # whether what is being read began in the last piece of data
+        self.piece, self.begun = 0, False  # bytes of the last piece of data, and whether what is being read began in it
         self.size = self.body_size = 0  # bytes of the part that is being read, in all and of the body alone
 
     # -- the connection ----------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class HotProtocol(HttpToolsProtocol):
         """Read on."""
         if self.refused:
             return
-        self.heard_at, self.heard, self.begun = self.loop.time(), True, False
+        self.heard_at, self.heard, self.begun, self.piece = self.loop.time(), True, False, len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
@@ -159,11 +159,11 @@ class HotProtocol(HttpToolsProtocol):
             self.refuse(ServiceProblemError(400, "http", f"not a valid HTTP request: {error}"))
             return
         if self.phase != IDLE and not self.begun:
-            self._check_size(len(data))
+            self._check_size()
 
-    def _check_size(self, received: int) -> None:
+    def _check_size(self) -> None:
         """Refuse headers, framing or trailers without end: the parser keeps them in memory until they are whole."""
-        self.size += received
+        self.size += self.piece
         if self.size > self.service.config.max_header_bytes + FRAMING * self.body_size:
             self._refuse_headers()
 
@@ -174,24 +174,22 @@ class HotProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Leave the scope for later: most requests need none."""
-        self.url, self.headers, self.expect_100_continue = b"", [], False
+        self.url, self.headers = b"", []
         self.phase, self.since, self.size, self.body_size, self.begun = HEAD, self.heard_at, 0, 0, True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; trailers, which come after the body, are dropped."""
         if self.phase == HEAD:
-            super().on_header(name, value)
+            self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Choose between the hot path and ASGI."""
         if self.refused:
             return
+        whole = self.begun and self.piece <= self.service.config.max_header_bytes  # all headers came in one short piece of data
         self.phase, self.since, self.size, self.begun = BODY, self.heard_at, 0, True
-        path, config = _HOT.get(self.url), self.service.config
-        size = len(self.url)
-        for name, value in self.headers:
-            size += len(name) + len(value)
-        if size > config.max_header_bytes or len(self.headers) > config.max_headers:
+        path = _HOT.get(self.url)
+        if len(self.headers) > self.service.config.max_headers or not (whole or self._is_short()):
             self._refuse_headers()
             return
         idle = (self.cycle is None or self.cycle.response_complete) and not self.flow.write_paused
@@ -201,6 +199,11 @@ class HotProtocol(HttpToolsProtocol):
             return
         self.exchange = None
         self._start_asgi()
+
+    def _is_short(self) -> bool:
+        """Whether the address and the headers are within the limit."""
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        return size <= self.service.config.max_header_bytes
 
     def _is_plain(self) -> bool:
         """Whether the body has a stated length within the limit, and Host and Content-Type are known to be allowed."""
@@ -219,7 +222,7 @@ class HotProtocol(HttpToolsProtocol):
 
     def _start_asgi(self) -> None:
         """Make a scope, as uvicorn does; an address that it could not read is refused."""
-        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        url, headers = self.url, self.headers
         try:
             path = httptools.parse_url(url).path
         except httptools.HttpParserInvalidURLError:
@@ -229,7 +232,8 @@ class HotProtocol(HttpToolsProtocol):
             return
         HttpToolsProtocol.on_message_begin(self)
         self.headers += headers
-        self.url, self.expect_100_continue = url, expects
+        self.url = url
+        self.expect_100_continue = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
         super().on_headers_complete()
         if self.ending:
             self.cycle.keep_alive = False
