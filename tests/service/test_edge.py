@@ -1,11 +1,11 @@
 """What the service refuses before anything is done, on the hot path and through ASGI alike; and how long it waits."""
 
 import json
-import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.service.conftest import Service
 from tests.service.test_http import SMS, Caller, running
 from tests.service.test_protocol import ASKED, CHUNKED, PLAIN, POST, answers, connect
 
-SHORT = {"header_timeout_s": 0.5, "body_timeout_s": 0.5, "keep_alive_s": 0.5}
+SHORT: dict[str, Any] = {"header_timeout_s": 0.5, "body_timeout_s": 0.5, "keep_alive_s": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -162,16 +162,14 @@ def closes_within(connection: socket.socket, seconds: float) -> bytes:
 
 
 def test_100_half_open_connections_are_closed(tmp_path: Path) -> None:
-    with running(tmp_path, **SHORT) as client:
+    with running(tmp_path, **SHORT) as client, ExitStack() as stack:
         starts = [b"", b"POST /v1/dec", POST, PLAIN[:-3], CHUNKED[:-9]] * 20
-        connections = [connect(client) for _ in starts]
+        connections = [stack.enter_context(connect(client)) for _ in starts]
         for connection, start in zip(connections, starts, strict=True):
             connection.sendall(start)
-        assert len(client.app.connections) >= 100
         for connection, start in zip(connections, starts, strict=True):
             said = closes_within(connection, 5.0)
             assert said.startswith(b"HTTP/1.1 408 ") if start else said == b""
-            connection.close()
         assert client.get("/healthz").status_code == 200
         assert len(client.app.connections) <= 2
 
@@ -216,19 +214,22 @@ def test_keep_alive_can_be_set(tmp_path: Path) -> None:
 def test_a_client_that_reads_no_answers_is_ended(tmp_path: Path) -> None:
     with running(tmp_path, **SHORT) as client:
         client.put("/v1/routers/sms", json=SMS)
-        asked = json.dumps([{"router": "sms", "segment": "x" * 200}] * 1000).encode()
+        asked = json.dumps([{"router": "sms"}] * 1000).encode()  # the answer is 0.5 MB
+        many = (POST + b"content-length: %d\r\n\r\n%s" % (len(asked), asked)) * 60
         with connect(client) as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.settimeout(0.2)
-            with suppress(OSError):
-                for _ in range(200):
-                    connection.sendall(POST + b"content-length: %d\r\n\r\n%s" % (len(asked), asked))
-                pytest.fail("the service read on, though nobody read its answers")
-            for _ in range(100):
-                if len(client.app.connections) <= 1:
-                    break
-                time.sleep(0.1)
-            assert len(client.app.connections) <= 1
+
+            def send() -> None:
+                with suppress(OSError):
+                    connection.sendall(many)
+
+            sending = threading.Thread(target=send)
+            sending.start()
+            time.sleep(1.0)
+            until = time.monotonic() + 10.0
+            while len(client.app.connections):  # that of `client` is idle, and ends too
+                assert time.monotonic() < until, "the connection is still open"
+                time.sleep(0.05)
+            sending.join(10)
         assert client.get("/healthz").status_code == 200
 
 
@@ -280,11 +281,10 @@ def test_the_checks_cost_less_than_two_microseconds(client: Caller) -> None:
     reading: Any = Reading()
     client.app.checks.check(Reading.headers, has_body=True)
     assert HotProtocol._is_plain(reading)
-    best = min(_timed(lambda: HotProtocol._is_plain(reading)) for _ in range(5))
-    assert best < 2e-6 * (3 if os.environ.get("CI") else 1)
+    assert min(_timed(lambda: HotProtocol._is_plain(reading)) for _ in range(50)) < 2e-6
 
 
-def _timed(call: Callable[[], Any], times: int = 5000) -> float:
+def _timed(call: Callable[[], Any], times: int = 500) -> float:
     started = time.perf_counter()
     for _ in range(times):
         call()

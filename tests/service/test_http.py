@@ -40,7 +40,7 @@ def running(folder: Path, keys: dict[str, str] | None = None, *, opened: bool = 
     server = uvicorn.Server(uvicorn.Config(app, port=port, **how_to_run(app)))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started or (opened and app.routers.loading):
+    while not server.started or (opened and app.routers.starting):
         time.sleep(0.01)
     try:
         with Caller(base_url=f"http://127.0.0.1:{port}", timeout=300, headers=JSON) as client:

@@ -106,11 +106,12 @@ def test_a_missing_policy_file_quarantines_its_router_alone(tmp_path: Path, laun
     assert "Traceback" in event["trace"]
 
 
-def test_a_router_that_fails_later_is_quarantined(tmp_path: Path) -> None:
+def test_a_router_that_fails_later_is_quarantined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tmp_path) as client:
         for name in ("sms", "mail"):
             client.put(f"/v1/routers/{name}", json=SMS)
-        client.app.routers.router("sms").failed = REASON  # type: ignore[attr-defined]
+        failed = client.app.routers.router("sms")
+        monkeypatch.setattr(routers, "failure_of", lambda router: REASON if router is failed else None)
         until = time.monotonic() + 5.0
         while not client.app.routers.quarantined:
             assert time.monotonic() < until
@@ -134,7 +135,7 @@ def test_while_a_router_is_being_opened_it_gets_503_and_everything_else_goes_on(
         try:
             assert client.get("/healthz").status_code == 200
             until = time.monotonic() + 10.0
-            while client.app.routers.loading != ["sms"]:
+            while client.app.routers.starting != ["sms"]:
                 assert time.monotonic() < until
                 time.sleep(0.01)
             assert client.post("/v1/decisions", json={"router": "mail"}).status_code == 200

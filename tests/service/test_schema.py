@@ -14,14 +14,15 @@ from tests.service.test_http import SMS, Caller, running
 from thrifty.service.openapi import describe
 
 schema = schemathesis.openapi.from_dict(describe())
+ADMIN = {"authorization": "Bearer k"}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     folder: Path = tmp_path_factory.mktemp("schema")
-    with running(folder) as client:
-        client.put("/v1/routers/sms", json=SMS)
+    with running(folder, admin_key="k") as client:
+        client.put("/v1/routers/sms", json=SMS, headers=ADMIN)
         yield client
 
 
@@ -33,7 +34,9 @@ IGNORED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthChec
     max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=IGNORED
 )  # fmt: skip
 def test_every_answer_is_as_documented(service: Caller, case: Any) -> None:
-    case.call_and_validate(base_url=str(service.base_url), checks=CHECKS, timeout=120)  # a first policy takes long to compile
+    case.call_and_validate(
+        base_url=str(service.base_url), checks=CHECKS, timeout=120, headers=ADMIN
+    )  # a first policy takes long to compile
 
 
 def test_the_document_names_every_route(service: Caller) -> None:

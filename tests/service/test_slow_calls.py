@@ -15,6 +15,7 @@ from tests.service.test_protocol import PLAIN, POST, answers, connect
 from thrifty.router import Router
 from thrifty.service import hot_path
 from thrifty.service.router_interface import ColdDecisionError
+from thrifty.service.workers import Workers
 
 MAIL = POST + b'content-length: 18\r\n\r\n{"router": "mail"}'
 
@@ -116,10 +117,17 @@ def test_a_wrong_request_behind_a_slow_one_does_not_take_its_answer(
 
 def test_when_too_many_wait_the_next_gets_503(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot_path, "SLOW_WAITING", 3)
-    client.app.hot_path.slow = hot_path.Workers("slow", threads=1, waiting=3)
+    client.app.hot_path.slow = Workers("slow", threads=1, waiting=3)
     slow = Slow(client, monkeypatch)
-    waiting = [start(lambda: client.post("/v1/decisions", json={"router": "sms"})) for _ in range(4)]
-    time.sleep(0.5)
+    waiting = [start(lambda: client.post("/v1/decisions", json={"router": "sms"}))]
+    until = time.monotonic() + 20.0
+    while not slow.threads:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    waiting += [start(lambda: client.post("/v1/decisions", json={"router": "sms"})) for _ in range(3)]
+    while client.app.hot_path.slow.waiting < 3:
+        assert time.monotonic() < until
+        time.sleep(0.01)
     refused = client.post("/v1/decisions", json={"router": "sms"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "busy")
     assert refused.headers["retry-after"] == "1"
@@ -241,7 +249,7 @@ def test_an_error_in_the_protocol_itself_is_a_500(
 ) -> None:
     monkeypatch.setattr(client.app.hot_path, "take", broken)
     with connect(client) as connection:
-        decide_again = PLAIN.replace(b"host: localhost", b"host: 127.0.0.1:%d" % client.base_url.port)  # a Host that is known
+        decide_again = PLAIN.replace(b"host: localhost", f"host: 127.0.0.1:{client.base_url.port}".encode())  # a Host that is known
         connection.sendall(decide_again)
         status, _, body = answers(connection, 1)[0]
     assert status == 500

@@ -121,7 +121,9 @@ class SegmentSums:
                 self.recent[field][segment] = self.sums[field][segment]
             remembered = self.recent[segment]
             for field, most in (("seen", np.inf), ("reward_sum", remembered["seen"].clip(0.0)), ("cost_sum", np.inf)):
-                remembered[field] = remembered[field].clip(0.0, most)  # corrections of forgotten outcomes can leave less than nothing
+                remembered[field] = remembered[field].clip(
+                    0.0, most
+                )  # corrections of forgotten outcomes can leave less than nothing
             self.forgetting.recall(remembered, recollection)
             self.recollections[segment] = self.recollection_layout.pack(recollection)
             self._remembered[segment] = True

@@ -105,13 +105,12 @@ class App:
 
     def readiness(self) -> str:
         """What /readyz says: "ready" or "degraded", and a line for each router that is quarantined; a problem when not ready."""
-        loading = self.routers.loading
         if self.draining:
             raise ServiceProblemError(503, "draining", "the service is stopping")
         if not self.started:
             raise ServiceProblemError(503, "store", "not started")
-        if loading:
-            raise ServiceProblemError(503, "loading", f"routers are being opened: {', '.join(loading)[:300] or 'all'}")
+        if starting := self.routers.starting:
+            raise ServiceProblemError(503, "loading", f"routers are being opened: {', '.join(starting)[:300]}")
         lines = [self.store.check()]
         lines += [f"quarantined {name}: {' '.join(reason.split())}" for name, reason in self.routers.quarantined.items()]
         return "".join(f"{line}\n" for line in lines)

@@ -8,6 +8,7 @@ decision that has to be looked up in the log) runs in a worker thread, and its a
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -119,7 +120,7 @@ class HotPath:
             try:
                 done = do(asked)
             except SlowCallError:
-                self._start_slow(lambda: do(asked, slow=True), path, started, reply)
+                self._start_slow(partial(do, asked, slow=True), path, started, reply)
                 return
         except Exception as error:
             self.refuse(error, path, started, reply)

@@ -59,8 +59,8 @@ class RouterRequest(Struct, forbid_unknown_fields=True):
     holdout: Annotated[float, Meta(ge=0.0, le=0.99)] | UnsetType = UNSET
     newcomer_share: Annotated[float, Meta(gt=0.0, le=1.0)] | UnsetType = UNSET
     leaning: bool | UnsetType = UNSET
-    max_segments: Annotated[int, Meta(ge=1, le=10_000_000)] | UnsetType = UNSET
-    propensity_draws: Annotated[int, Meta(ge=0, le=10_000)] | UnsetType = UNSET
+    max_segments: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
+    propensity_draws: Annotated[int, Meta(ge=0, le=1000)] | UnsetType = UNSET
     memory_bytes: Annotated[int, Meta(ge=65_536, le=2**40)] | UnsetType = UNSET
 
 

@@ -118,11 +118,18 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 _ALWAYS = {
-    "400": "not a valid request", "401": "no valid key", "403": "a foreign Origin, or a key without the role {role}",
-    "408": "the request did not come in time", "421": "a Host that is not served here", "429": "too many requests with this key",
-    "431": "headers that are too many or too long", "500": "an internal error; the log has it under the request_id",
+    "400": "not a valid request",
+    "401": "no valid key",
+    "403": "a foreign Origin, or a key without the role {role}",
+    "408": "the request did not come in time",
+    "413": "too large",
+    "415": "a body that is not application/json",
+    "421": "a Host that is not served here",
+    "429": "too many requests with this key",
+    "431": "headers that are too many or too long",
+    "500": "an internal error; the log has it under the request_id",
     "503": "not now: the store is away, the router is being opened or quarantined, or too many requests wait",
-}  # fmt: skip
+}
 
 
 def _operation(
@@ -130,7 +137,6 @@ def _operation(
     role: str = "view", created: dict[str, Any] | None = None, optional_body: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     texts = {code: text.format(role=role) for code, text in _ALWAYS.items()} | (errors or {})
-    texts |= {"413": "too large", "415": "a body that is not application/json"}
     if body is not None:
         texts |= {"422": "a value that is not allowed; the message names the field"}
     responses = {code: _failure(code, text) for code, text in texts.items()}
@@ -156,6 +162,8 @@ def _failure(code: str, text: str) -> dict[str, Any]:
 
 
 def _plain(summary: str) -> dict[str, Any]:
-    text = {"text/plain": {"schema": {"type": "string"}}}
-    responses = {"200": {"description": "done", "content": text}, "503": _failure("503", "not now")}
+    plain = {"text/plain": {"schema": {"type": "string"}}}
+    errors = {code: _failure(code, text) for code, text in _ALWAYS.items() if code not in ("401", "429")}
+    errors["403"] = _failure("403", "a foreign Origin")
+    responses = {"200": {"description": "done", "content": plain}, **errors}
     return {"summary": summary, "responses": responses, "security": [{}]}

@@ -27,7 +27,7 @@ FRAMING = 8
 
 _HOT = {path.encode(): path for path in ROLES}
 _OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-_UNUSUAL = frozenset((b"transfer-encoding", b"expect", b"upgrade", b"origin"))
+_CHECKED = frozenset((b"content-length", b"host", b"content-type", b"transfer-encoding", b"expect", b"upgrade", b"origin"))
 
 
 class HotRequest:
@@ -78,7 +78,7 @@ class HotProtocol(HttpToolsProtocol):
         self.unread_since = 0.0  # since when the client reads no answers; 0.0 while it does
         self.phase, self.ending, self.refused = HEAD, False, False
         self.heard = False  # whether any data came
-        self.begun = False  # whether what is being read began in the last piece of data
+        self.piece, self.begun = 0, False  # bytes of the last piece of data, and whether what is being read began in it
         self.size = self.body_size = 0  # bytes of the part that is being read, in all and of the body alone
 
     # -- the connection ----------------------------------------------------------------------------------------------
@@ -131,14 +131,14 @@ class HotProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Let the next request come."""
+        if self.pipeline:
+            super().on_response_complete()
+            return
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self._start_asgi_task(cycle, app)
-        elif self.refused or (self.ending and self.phase == IDLE):
+        if self.refused or (self.ending and self.phase == IDLE):
             self.transport.close()
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class HotProtocol(HttpToolsProtocol):
         """Read on."""
         if self.refused:
             return
-        self.heard_at, self.heard, self.begun = self.loop.time(), True, False
+        self.heard_at, self.heard, self.begun, self.piece = self.loop.time(), True, False, len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
@@ -159,11 +159,11 @@ class HotProtocol(HttpToolsProtocol):
             self.refuse(ServiceProblemError(400, "http", f"not a valid HTTP request: {error}"))
             return
         if self.phase != IDLE and not self.begun:
-            self._check_size(len(data))
+            self._check_size()
 
-    def _check_size(self, received: int) -> None:
+    def _check_size(self) -> None:
         """Refuse headers, framing or trailers without end: the parser keeps them in memory until they are whole."""
-        self.size += received
+        self.size += self.piece
         if self.size > self.service.config.max_header_bytes + FRAMING * self.body_size:
             self._refuse_headers()
 
@@ -174,24 +174,22 @@ class HotProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Leave the scope for later: most requests need none."""
-        self.url, self.headers, self.expect_100_continue = b"", [], False
+        self.url, self.headers = b"", []
         self.phase, self.since, self.size, self.body_size, self.begun = HEAD, self.heard_at, 0, 0, True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; trailers, which come after the body, are dropped."""
         if self.phase == HEAD:
-            super().on_header(name, value)
+            self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Choose between the hot path and ASGI."""
         if self.refused:
             return
+        whole = self.begun and self.piece <= self.service.config.max_header_bytes  # all headers came in one short piece of data
         self.phase, self.since, self.size, self.begun = BODY, self.heard_at, 0, True
-        path, config = _HOT.get(self.url), self.service.config
-        size = len(self.url)
-        for name, value in self.headers:
-            size += len(name) + len(value)
-        if size > config.max_header_bytes or len(self.headers) > config.max_headers:
+        path = _HOT.get(self.url)
+        if len(self.headers) > self.service.config.max_headers or not (whole or self._is_short()):
             self._refuse_headers()
             return
         idle = (self.cycle is None or self.cycle.response_complete) and not self.flow.write_paused
@@ -202,23 +200,29 @@ class HotProtocol(HttpToolsProtocol):
         self.exchange = None
         self._start_asgi()
 
+    def _is_short(self) -> bool:
+        """Whether the address and the headers are within the limit."""
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        return size <= self.service.config.max_header_bytes
+
     def _is_plain(self) -> bool:
         """Whether the body has a stated length within the limit, and Host and Content-Type are known to be allowed."""
-        length, hosts, types, checks = -1, 0, 0, self.service.checks
+        length, hosts, types, checks = b"", 0, 0, self.service.checks
         for name, value in self.headers:
-            if name == b"content-length":
-                length = int(value) if value.isdigit() else -1
-            elif name == b"host":
-                hosts += value in checks.known_hosts or 2
-            elif name == b"content-type":
-                types += value in checks.known_types or 2
-            elif name in _UNUSUAL:
-                return False
-        return hosts == types == 1 and 0 < length <= self.service.config.max_body
+            if name in _CHECKED:
+                if name == b"content-length":
+                    length = value
+                elif name == b"host":
+                    hosts += value in checks.known_hosts or 2
+                elif name == b"content-type":
+                    types += value in checks.known_types or 2
+                else:
+                    return False
+        return hosts == types == 1 and length.isdigit() and 0 < int(length) <= self.service.config.max_body
 
     def _start_asgi(self) -> None:
         """Make a scope, as uvicorn does; an address that it could not read is refused."""
-        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        url, headers = self.url, self.headers
         try:
             path = httptools.parse_url(url).path
         except httptools.HttpParserInvalidURLError:
@@ -228,7 +232,8 @@ class HotProtocol(HttpToolsProtocol):
             return
         HttpToolsProtocol.on_message_begin(self)
         self.headers += headers
-        self.url, self.expect_100_continue = url, expects
+        self.url = url
+        self.expect_100_continue = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
         super().on_headers_complete()
         if self.ending:
             self.cycle.keep_alive = False

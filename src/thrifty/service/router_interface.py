@@ -1,21 +1,13 @@
 """What the service needs of a router and of a store, in one place."""
 
-import inspect
 from typing import Any
 
-from thrifty.router import ACTIONS, Router
+from thrifty.router import ACTIONS, ColdDecisionError, Router
+from thrifty.router.decision import explain_code
 
-try:
-    from thrifty.router import ColdDecisionError  # type: ignore[attr-defined]
-except ImportError:
+_BACKGROUND: dict[str, Any] = {"background": True}
 
-    class ColdDecisionError(LookupError):  # type: ignore[no-redef]
-        """The decision is not in memory: `record` has to look into the log."""
-
-
-__all__ = ["ACTIONS", "ColdDecisionError", "Router"]
-
-_BACKGROUND: dict[str, Any] = {"background": True} if "background" in inspect.signature(Router.reopen).parameters else {}
+__all__ = ["ACTIONS", "ColdDecisionError", "Router", "explain_code"]
 
 
 def reopen(name: str, store: Any) -> Router:

@@ -34,12 +34,13 @@ class Routers:
 
     def __init__(self, store: Any) -> None:
         self.store = store
-        self._guard = threading.Lock()  # of the four below; held for moments only
+        self._guard = threading.Lock()  # of the sets and dictionaries below; held for moments only
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # of what is being opened or changed
         self._routers: dict[str, Router] = {}
         self._quarantined: dict[str, str] = {}  # and why
         self._loading: set[str] = set()
-        self._listed = self._closing = False
+        self._starting: set[str] = set()  # those among them that were there at the start
+        self._listed = self._started = self._closing = False
         self._turnover = store.turnover
         self._complaints: dict[str, str] = {}  # what was logged last, by router
         self._workers: Workers | None = None
@@ -61,6 +62,7 @@ class Routers:
                 continue
             with self._guard:
                 self._loading.update(names)
+                self._starting.update(names)
                 self._listed = True
             for name in names:
                 self._open_soon(name)
@@ -74,21 +76,32 @@ class Routers:
 
     def _open(self, name: str) -> None:
         """Open a router, as often as it takes while the store is away; quarantine it if that fails for another reason."""
-        with self._lock_of(name):
-            while not self._closing and name not in self._routers:
-                try:
-                    self._add(name, reopen(name, self.store))
-                except Exception as error:
-                    if self._closing:
-                        return
-                    if isinstance(error, StoreError) and self._is_away():
-                        self._complain(name, error)
-                        time.sleep(RETRY_S)
-                        continue
-                    self.quarantine(name, f"{type(error).__name__}: {error}", error)
-                    return
-        if self._listed and not self._loading:
+        try:
+            with self._lock_of(name):
+                while not self._closing and name not in self._routers and not self._try_to_open(name):
+                    time.sleep(RETRY_S)
+        finally:
+            with self._guard:
+                self._loading.discard(name)
+                self._starting.discard(name)
+                last = not self._starting and not self._started
+                self._started = self._started or last
+        if last:
             _freeze_garbage(2)
+            log.info("routers opened", extra={"facts": {"routers": len(self._routers), "quarantined": len(self._quarantined)}})
+
+    def _try_to_open(self, name: str) -> bool:
+        """Open a router or quarantine it; False if it is worth another try."""
+        try:
+            self._add(name, reopen(name, self.store))
+        except Exception as error:
+            if self._closing:
+                return True
+            if isinstance(error, StoreError) and self._is_away():
+                self._complain(name, error)
+                return False
+            self.quarantine(name, f"{type(error).__name__}: {error}", error)
+        return True
 
     def _is_away(self) -> bool:
         try:
@@ -100,14 +113,12 @@ class Routers:
         with self._guard:
             self._routers[name] = router
             self._quarantined.pop(name, None)
-            self._loading.discard(name)
 
     def quarantine(self, name: str, reason: str, error: BaseException | None = None) -> None:
         """Take a router out of service until it is repaired; all others go on."""
         with self._guard:
             router = self._routers.pop(name, None)
             self._quarantined[name] = reason[:500]
-            self._loading.discard(name)
         log.error("router quarantined", exc_info=error, extra={"facts": {"router": name, "reason": reason[:2000]}})
         if router is not None:
             router.leave()
@@ -119,10 +130,10 @@ class Routers:
         return sorted(self._routers)
 
     @property
-    def loading(self) -> list[str]:
-        """The routers that are being opened; [""] as long as nobody knows which there are."""
+    def starting(self) -> list[str]:
+        """The routers that were there at the start and are still being opened; ["all"] until it is known which there are."""
         with self._guard:
-            return sorted(self._loading) if self._listed else [""]
+            return sorted(self._starting) if self._listed else ["all"]
 
     @property
     def quarantined(self) -> dict[str, str]:
@@ -206,19 +217,24 @@ class Routers:
         names = set(self.store.routers())
         with self._guard:
             new = names - self._routers.keys() - self._loading - self._quarantined.keys()
-            gone = [name for name in self._routers if name not in names and not self._lock_is_taken(name)]
-            left = [self._routers.pop(name) for name in gone]
+            gone = self._routers.keys() - names
             for name in self._quarantined.keys() - names:
                 del self._quarantined[name]
-        for router in left:
-            router.leave()
         for name in new:
             self._open_soon(name)
+        for name in gone:
+            self._let_go(name)
         self._turnover = turnover
 
-    def _lock_is_taken(self, name: str) -> bool:
-        lock = self._locks.get(name)
-        return lock is not None and lock.locked()
+    def _let_go(self, name: str) -> None:
+        """Let go of a router that another replica deleted; not of one that was made here a moment ago."""
+        with self._lock_of(name):
+            if name in self.store.routers():
+                return
+            with self._guard:
+                router = self._routers.pop(name, None)
+        if router is not None:
+            router.leave()
 
     def expire(self) -> None:
         """Give decisions past their deadline the default outcome, and quarantine routers that have failed."""
