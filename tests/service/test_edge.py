@@ -211,7 +211,7 @@ def test_keep_alive_can_be_set(tmp_path: Path) -> None:
         assert 0.3 < time.monotonic() - started < 2.0
 
 
-def test_a_client_that_reads_no_answers_is_ended(tmp_path: Path) -> None:
+def test_a_client_that_reads_no_answers_is_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with running(tmp_path, **SHORT) as client:
         client.put("/v1/routers/sms", json=SMS)
         asked = json.dumps([{"router": "sms"}] * 1000).encode()  # the answer is 0.5 MB
@@ -231,6 +231,7 @@ def test_a_client_that_reads_no_answers_is_ended(tmp_path: Path) -> None:
                 time.sleep(0.05)
             sending.join(10)
         assert client.get("/healthz").status_code == 200
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ class Admin:
         return JSONResponse({"routers": self.app.routers.names(), "quarantined": self.app.routers.quarantined})
 
     async def put_router(self, request: Request) -> Response:
-        """Make a router, or make it be as told."""
+        """Make a router, or make it as wanted."""
         wanted = await self._read(request, RouterRequest)
         name, by = _name(request), self.app.who(request.scope)
         try:

@@ -82,9 +82,9 @@ class App:
             return
         started, answered = time.perf_counter(), asyncio.get_running_loop().create_future()
 
-        def reply(*said: Any) -> None:
+        def reply(*answer: Any) -> None:
             if not answered.done():
-                answered.set_result(said)
+                answered.set_result(answer)
 
         try:
             body = await read_body(receive, scope["headers"], self.config.max_body)

@@ -82,7 +82,7 @@ class HotPath:
     routers : where the routers are
     max_batch : how many things may be asked for at once
     authorise : is given the headers of a request and a role, and raises a ServiceProblemError
-    count : is told the path, the status and the seconds of every request
+    count : is given the path, the status and the seconds of every request
 
     """
 
@@ -203,22 +203,22 @@ class HotPath:
             raise ServiceProblemError(422, "value", str(error)) from None
         return Done(router, decision.position, decision)
 
-    def _record(self, told: OutcomeRequest, *, slow: bool = False) -> Done:
-        if (told.decision_id is None) == (told.reference is None or told.router is None):
+    def _record(self, asked: OutcomeRequest, *, slow: bool = False) -> Done:
+        if (asked.decision_id is None) == (asked.reference is None or asked.router is None):
             raise ServiceProblemError(
                 422, "value", "an outcome needs a decision_id, or a router and a reference (the request_id of its decision)"
             )
-        name = str(told.router) if told.decision_id is None else told.decision_id.partition(".")[0]
+        name = str(asked.router) if asked.decision_id is None else asked.decision_id.partition(".")[0]
         router = self._routers.router(name, code="decision")
         if not slow and not is_responsive(router):
             raise SlowCallError
-        outcome = {"status": told.status, "cost": told.cost, "arm": told.arm, "occurred_at": told.occurred_at}
+        outcome = {"status": asked.status, "cost": asked.cost, "arm": asked.arm, "occurred_at": asked.occurred_at}
         try:
-            decision_id = told.decision_id if told.decision_id is not None else router.id_of(str(told.reference))
+            decision_id = asked.decision_id if asked.decision_id is not None else router.id_of(str(asked.reference))
             if slow:  # which looks into the log, and returns when it is durable
-                result, position = router.record(decision_id, told.reward, **outcome), 0  # type: ignore[arg-type]
+                result, position = router.record(decision_id, asked.reward, **outcome), 0  # type: ignore[arg-type]
             else:
-                result, position = router.record_soon(decision_id, told.reward, **outcome)  # type: ignore[arg-type]
+                result, position = router.record_soon(decision_id, asked.reward, **outcome)  # type: ignore[arg-type]
         except ColdDecisionError as error:
             if not slow:
                 raise SlowCallError from None

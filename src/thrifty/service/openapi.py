@@ -73,7 +73,7 @@ def describe() -> dict[str, Any]:
             "/v1/routers/{name}": {
                 "parameters": [name],
                 "put": _operation(
-                    "make a router, or make it be as told", _OBJECT, body=_ref("RouterRequest"), created=_OBJECT,
+                    "make a router, or make it as wanted", _OBJECT, body=_ref("RouterRequest"), created=_OBJECT,
                     errors=quarantined, role="admin",
                 ),
                 "get": _operation("show a router", _OBJECT, errors=router),

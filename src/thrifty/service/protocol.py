@@ -77,6 +77,7 @@ class HotProtocol(HttpToolsProtocol):
         self.heard_at = self.since = self.loop.time()  # when the last data came, and when the phase began
         self.unread_since = 0.0  # since when the client reads no answers; 0.0 while it does
         self.phase, self.ending, self.refused = HEAD, False, False
+        self.cycles: list[Any] = []  # requests that went through ASGI and are not answered yet
         self.heard = False  # whether any data came
         self.piece, self.begun = 0, False  # bytes of the last piece of data, and whether what is being read began in it
         self.size = self.body_size = 0  # bytes of the part that is being read, in all and of the body alone
@@ -92,6 +93,9 @@ class HotProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self.service.connections.discard(self)
+        for cycle in self.cycles:  # uvicorn looks at the last one only, and the others would write to a closed transport
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -131,6 +135,8 @@ class HotProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Let the next request come."""
+        if self.cycles:
+            self.cycles = [cycle for cycle in self.cycles if not cycle.response_complete]
         if self.pipeline:
             super().on_response_complete()
             return
@@ -235,6 +241,7 @@ class HotProtocol(HttpToolsProtocol):
         self.url = url
         self.expect_100_continue = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
         super().on_headers_complete()
+        self.cycles.append(self.cycle)
         if self.ending:
             self.cycle.keep_alive = False
 

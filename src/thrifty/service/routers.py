@@ -162,7 +162,7 @@ class Routers:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def put(self, name: str, wanted: RouterRequest, *, by: str) -> tuple[Router, bool]:
-        """Make a router, or make it be as told; and whether it is new."""
+        """Make a router, or make it as wanted; and whether it is new."""
         asked = {key: value for key, value in structs.asdict(wanted).items() if key != "arms" and value is not UNSET}
         unknown = sorted(set(asked) - set(Settings.names()))
         if unknown:
