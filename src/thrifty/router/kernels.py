@@ -125,8 +125,8 @@ def combine(frame, sums, recent, spread, parents, segment):
 def take_level(known, impute, target):
     """Copy the sums of an arm, as sums that some outcomes could have.
 
-    Corrections of outcomes that are forgotten can leave less than nothing, which no posterior could be drawn from. Outcomes without a
-    known cost count at the average of the others where `impute` says so.
+    Corrections of outcomes that are forgotten can leave less than nothing, which no posterior could be drawn from. Outcomes
+    without a known cost count at the average of the others where `impute` says so.
     """
     copy_sums(known, target)
     target.seen = max(known.seen, 0.0)

@@ -1,0 +1,288 @@
+"""Legal calls that once crashed a router, bricked its store or made it count wrongly. Each is tried live and after a restart."""
+
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.clock import Clock
+from thrifty.router import ColdDecisionError, LogRowError, Router, Settings
+from thrifty.router.compiling import Kernel
+from thrifty.router.engine import engine_for
+from thrifty.router.packing import Layout
+from thrifty.router.segment_sums import SegmentSums
+from thrifty.store import open_store
+
+ARMS: dict[str, float | None] = {"a": 0.3, "b": 0.2, "c": 0.1}
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THRIFTY_COMPILE", "never")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'r.db'}"
+
+
+def facts(router: Router) -> Any:
+    return {name: router.statistics(name) for name in router.segments()}, router.counts, router.pending, router.version
+
+
+def learn(router: Router, decisions: int, segment: str = "DE/x") -> None:
+    for n in range(decisions):
+        router.record(router.decide(segment).id, reward=float(n % 3 > 0), cost=0.1)
+
+
+def check_restart(router: Router, url: str, **more: Any) -> Router:
+    """A router that is opened again is as it was, and works."""
+    before = facts(router)
+    router.log.wait(router.log.position)
+    router._owned_store.close()
+    again = Router.reopen("router", open_store(url), **more)
+    assert facts(again) == before
+    learn(again, 5)
+    return again
+
+
+POLICIES = [
+    "cs-ids",
+    "cs-ids+discount=.9",
+    "cs-ids+restart",
+    "cs-ts+window=40",
+    "cs-ucb",
+    "cs-etc+discount=.99",
+    "pe-cs",
+    "cs-exp3",
+]
+
+
+@pytest.mark.parametrize(("first", "then"), [*pairwise([*POLICIES, POLICIES[0]]), *pairwise([*POLICIES[::-1], POLICIES[-1]])])
+def test_a_policy_is_changed_on_a_live_router(store: str, first: str, then: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy=first)
+    learn(router, 30)
+    known = router.statistics("DE/x")
+    router.configure(ARMS, Settings(alpha=0.1, policy=then))
+    assert router.statistics("DE/x") == known
+    learn(router, 30)
+    check_restart(router, store)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("oracle", "is given the truth"),
+        ("cs-ids+window=2000000000", "at most 1000000 outcomes"),
+        ("cs-ids+window=2", "at least one outcome of every arm"),
+        ("/nowhere/mine.py", "cannot read"),
+        ("cs-idss", "did you mean"),
+    ],
+)
+def test_a_policy_that_cannot_work_is_refused_and_leaves_no_row(store: str, policy: str, message: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts")
+    learn(router, 3)
+    before, position = facts(router), router.log.position
+    with pytest.raises(ValueError, match=message):
+        router.configure(ARMS, Settings(alpha=0.1, policy=policy))
+    assert (facts(router), router.log.position) == (before, position)
+    check_restart(router, store)
+
+
+def test_a_policy_file_that_fails_when_it_runs_is_refused_and_leaves_no_row(store: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from thrifty.compiled import kernel\nfrom thrifty.policies.contract import Policy, Rule\n"
+        "@kernel\ndef choose(terms, stats, memory, stream):\n    return stats[99].sent\n"
+        'POLICY = Policy("mine", "wrong", Rule(choose))\n'
+    )
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts")
+    position = router.log.position
+    with pytest.raises(ValueError, match="does not work here: IndexError"):
+        router.configure(ARMS, Settings(alpha=0.1, policy=str(file)))
+    assert router.log.position == position
+    check_restart(router, store)
+
+
+def test_a_router_whose_policy_file_is_gone_cannot_be_opened_and_says_which_row(store: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from thrifty.policies import baselines\nPOLICY = baselines.CHEAPEST\n")
+    router = Router(ARMS, 0.1, store=store, policy=str(file))
+    router.wait(router.log.position)
+    router._owned_store.close()
+    file.unlink()
+    opened = open_store(store)
+    with pytest.raises(LogRowError, match=r"row 1 of the log of 'router' cannot be applied.*mine\.py") as failure:
+        Router.reopen("router", opened)
+    assert (failure.value.position, failure.value.row.code) == (1, "create")
+    opened.close()
+
+
+@pytest.mark.parametrize("policy", ["cs-ts", "cs-ucb", "cs-etc", "cs-ids"])
+def test_eligible_arms_with_prices_on_a_router_with_an_unknown_price(store: str, policy: str) -> None:
+    router = Router({"a": 0.3, "b": None, "c": 0.1}, 0.1, store=store, policy=policy)
+    for n in range(20):
+        decision = router.decide("DE", eligible=["a", "c"] if n % 2 else {"b": 0.2, "c": 0.1})
+        router.record(decision.id, reward=1, cost=0.2)
+        router.record(router.decide("DE").id, reward=0, cost=0.1)
+    router.change("price", "b", price=0.25)
+    router.change("add", "w")  # of unknown price
+    learn(router, 20)
+    check_restart(router, store)
+
+
+def test_an_arm_without_a_price_is_refused_where_the_policy_needs_prices(store: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="pe-cs")
+    position = router.log.position
+    with pytest.raises(ValueError, match="pe-cs needs to know the costs"):
+        router.change("add", "w")
+    assert router.log.position == position
+    check_restart(router, store)
+
+
+def test_many_segments_and_a_path_of_a_hundred_parts(store: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", max_segments=200)
+    for n in range(70):
+        learn(router, 1, f"s{n}")
+    learn(router, 3, "/".join("x" * 100))
+    learn(router, 3, "/".join("y" * 100))  # one too many: counted in the nearest one above that exists
+    assert len(router.segments()) == 171
+    for n in range(70):
+        learn(router, 1, f"s{n}")
+    assert sum(row[0] for row in router.statistics().values()) == 146
+    check_restart(router, store)
+
+
+def test_an_outcome_after_its_deadline_has_its_cost(store: str) -> None:
+    clock = Clock()
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", deadline_s=10, clock=clock)
+    decision = router.decide()
+    clock.now += 11
+    router.expire()
+    assert router.record(decision.id, reward=1) == "recorded"
+    assert router.statistics()[decision.arm] == (1, 1, 1.0, ARMS[decision.arm])
+    check_restart(router, store, clock=clock)
+
+
+@pytest.mark.parametrize(
+    "form", ["{0}.0.01", "{0}.0.0_1", "{0}.+0.1", "{0}.0.\u0661", "{0}.00.1", "{0}.0.1 ", "{0}.0.0x1", "{0}.0.-1"]
+)
+def test_a_decision_has_one_id(store: str, form: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts")
+    assert router.decide().id == "router.0.1"
+    with pytest.raises(KeyError, match="no decision"):
+        router.record(f"router.{form}", reward=1)
+    router.record("router.0.1", reward=1)
+    assert router.counts["outcomes"] == 1
+    router.close()
+
+
+def test_duplicates_of_an_outcome_for_a_decision_that_left_memory_count_once(store: str, remember: Callable[[int], int]) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", memory_bytes=remember(5))
+    ids = [router.decide().id for _ in range(30)]
+    with pytest.raises(ColdDecisionError):
+        router.record_soon(ids[0], reward=1)
+    router.load(ids[0])
+    answers = [router.record_soon(ids[0], reward=1)[0] for _ in range(8)]  # none of them is durable yet
+    assert answers == ["recorded"] + ["duplicate"] * 7
+    assert router.counts["outcomes"] == 1
+    check_restart(router, store)
+
+
+def test_a_lower_limit_of_segments_keeps_those_there_are(store: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts")
+    for n in range(20):
+        learn(router, 2, f"s{n}")
+    router.configure(ARMS, Settings(alpha=0.1, policy="cs-ts", max_segments=3))
+    learn(router, 4, "s5")
+    learn(router, 4, "new")
+    before = facts(router)
+    router.close()
+    again = Router.reopen("router", open_store(store))
+    assert facts(again) == before
+    assert sum(row[0] for row in again.statistics("s5").values()) == 6
+
+
+def test_a_short_deadline_does_not_wait_for_a_long_one() -> None:
+    clock = Clock()
+    router = Router(ARMS, 0.1, policy="cs-ts", deadline_s=1000, clock=clock)
+    router.decide()
+    router.configure(ARMS, Settings(alpha=0.1, policy="cs-ts", deadline_s=5))
+    router.decide()
+    clock.now += 6
+    router.expire()
+    assert (router.pending, router.counts["expired"]) == (1, 1)
+
+
+def test_a_decision_waits_as_long_as_its_deadline_whatever_the_rate(store: str, remember: Callable[[int], int]) -> None:
+    clock = Clock()
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", deadline_s=100, clock=clock, memory_bytes=remember(20))
+    ids = [router.decide().id for _ in range(300)]
+    assert (router.pending, router.counts["expired"]) == (300, 0)
+    assert len(router.state.records) <= 21
+    router.record(ids[3], reward=1)
+    clock.now += 99
+    ids.append(router.decide().id)
+    assert router.counts["expired"] == 0
+    router = check_restart(router, store, clock=clock)
+    clock.now += 1
+    router.expire()
+    assert (router.pending, router.counts["expired"]) == (1, 299)
+    assert router.record(ids[7], reward=1) == "recorded"  # corrects the default one
+
+
+def test_an_expiry_without_a_price_says_nothing_about_the_cost(store: str) -> None:
+    clock = Clock()
+    router = Router({"a": None}, 0.1, store=store, policy="cs-ucb", deadline_s=10, clock=clock)
+    router.record(router.decide().id, reward=1, cost=0.4)
+    lost = router.decide()
+    clock.now += 11
+    router.expire()
+    assert router.statistics()["a"] == (2, 2, 1.0, 0.4)
+    assert router.explain().arms[0].cost == pytest.approx(0.4)
+    assert router.record(lost.id, reward=1, cost=0.2) == "recorded"
+    assert router.explain().arms[0].cost == pytest.approx(0.3)
+    check_restart(router, store, clock=clock)
+
+
+def test_corrections_of_forgotten_outcomes_leave_something_to_draw_from(store: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts+discount=.5")
+    made = [router.decide() for _ in range(12)]
+    for decision in made:
+        router.record(decision.id, reward=1)
+    for decision in made:  # each takes back more than is remembered
+        router.record(decision.id, reward=0)
+        router.decide()
+    check_restart(router, store)
+
+
+def test_a_kernel_refuses_a_packed_array_of_another_layout() -> None:
+    one, other = Layout((np.zeros(2),)), Layout((np.zeros(2), np.zeros(3, np.int64)))
+    assert one.unpacker()(one.pack((np.arange(2.0),)))[0].tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="another layout"):
+        one.unpacker()(other.pack((np.zeros(2), np.zeros(3, np.int64))))
+
+
+def test_compiled_kernels_refuse_other_types_instead_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THRIFTY_COMPILE", "wait")
+    engine = engine_for("cheapest")
+    engine.code(True).load()
+    sums = SegmentSums(2, engine.forgetting)
+    sums.add(-1)
+    kernel: Kernel = engine.counting.add_pending
+    kernel.call(*sums.counted(), 0, 1, 1)
+    with pytest.raises(TypeError, match="No matching definition"):
+        kernel.call(sums.sums.view(np.int64), *sums.counted()[1:], 0, 1, 1)
+    assert sums.sums["sent"][0].tolist() == [0, 1]
+
+
+def test_the_first_decision_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path / "cache"))
+    router = Router(ARMS, 0.1, policy="cs-ids")
+    assert router.decide().arm in ARMS
+    assert not router.responsive
+    assert not list(tmp_path.rglob("*.nbc")), os.listdir(tmp_path)
