@@ -12,7 +12,7 @@ import pytest
 
 from tests.service.conftest import Service
 from tests.service.test_http import SMS, Caller, running
-from thrifty.service import router_interface, routers
+from thrifty.service import routers
 from thrifty.store import StoreError
 
 REASON = "row 7 cannot be applied"
@@ -25,13 +25,16 @@ def made(folder: Path, *names: str) -> None:
             assert client.put(f"/v1/routers/{name}", json=SMS).status_code == 201
 
 
+REOPEN = routers.reopen
+
+
 def breaking(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
     """`reopen` raises for this router."""
 
     def reopen(wanted: str, store: Any) -> Any:
         if wanted == name:
             raise error
-        return router_interface.reopen(wanted, store)
+        return REOPEN(wanted, store)
 
     monkeypatch.setattr(routers, "reopen", reopen)
 
@@ -106,12 +109,12 @@ def test_a_missing_policy_file_quarantines_its_router_alone(tmp_path: Path, laun
     assert "Traceback" in event["trace"]
 
 
-def test_a_router_that_fails_later_is_quarantined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_router_that_fails_later_is_quarantined(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         for name in ("sms", "mail"):
             client.put(f"/v1/routers/{name}", json=SMS)
         failed = client.app.routers.router("sms")
-        monkeypatch.setattr(routers, "failure_of", lambda router: REASON if router is failed else None)
+        failed.log.failed = REASON
         until = time.monotonic() + 5.0
         while not client.app.routers.quarantined:
             assert time.monotonic() < until
@@ -128,7 +131,7 @@ def test_while_a_router_is_being_opened_it_gets_503_and_everything_else_goes_on(
     def reopen(name: str, store: Any) -> Any:
         if name == "sms":
             gate.wait(30)
-        return router_interface.reopen(name, store)
+        return REOPEN(name, store)
 
     monkeypatch.setattr(routers, "reopen", reopen)
     with running(tmp_path, opened=False) as client:
@@ -164,7 +167,7 @@ def test_a_store_that_is_away_is_no_reason_for_quarantine(tmp_path: Path, monkey
     def reopen(name: str, store: Any) -> Any:
         if away.is_set():
             raise StoreError("no connection")
-        return router_interface.reopen(name, store)
+        return REOPEN(name, store)
 
     monkeypatch.setattr(routers, "reopen", reopen)
     monkeypatch.setattr(routers.Routers, "_is_away", lambda _self: away.is_set())

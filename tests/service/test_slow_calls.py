@@ -12,9 +12,8 @@ import pytest
 
 from tests.service.test_http import SMS, Caller, decide, running
 from tests.service.test_protocol import PLAIN, POST, answers, connect
-from thrifty.router import Router
+from thrifty.router import ColdDecisionError, Router
 from thrifty.service import hot_path
-from thrifty.service.router_interface import ColdDecisionError
 from thrifty.service.workers import Workers
 
 MAIL = POST + b'content-length: 18\r\n\r\n{"router": "mail"}'
@@ -35,7 +34,7 @@ class Slow:
         self.router, self.gate, self.threads = client.app.routers.router("sms"), threading.Event(), set[str]()
         self.responsive = False
         inner: dict[str, Any] = {name: getattr(self.router, name) for name in ("decide_soon", "record", "record_soon")}
-        monkeypatch.setattr(hot_path, "is_responsive", self._is_responsive)
+        monkeypatch.setattr(Router, "responsive", property(self._is_responsive))
         for name, call in inner.items():
             setattr(self.router, name, self._slowed(call))
 
@@ -138,7 +137,8 @@ def test_when_too_many_wait_the_next_gets_503(client: Caller, monkeypatch: pytes
         assert found[0].status_code == 200
 
 
-def test_a_decision_that_left_memory_is_looked_up_in_a_worker(client: Caller) -> None:
+def test_a_decision_that_left_memory_is_looked_up_in_a_worker(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Router, "responsive", True)
     made = [decide(client)["decision_id"] for _ in range(3)]
     router: Any = client.app.routers.router("sms")
     record, record_soon, threads = router.record, router.record_soon, []

@@ -8,7 +8,6 @@ from thrifty.service.config import Config
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.hot_path import Headers
 from thrifty.service.keys import KeyRing, RateLimits, digest
-from thrifty.service.router_interface import keys_required
 
 
 class Access:
@@ -34,7 +33,7 @@ class Access:
         keys = list(self._store.keys())
         if self._config.admin_key:
             keys.append((digest(self._config.admin_key), "admin", "admin"))
-        required = self.keys.required or bool(keys) or keys_required(self._store)
+        required = self.keys.required or bool(keys) or self._store.keys_required
         self.keys = KeyRing(keys, required=required)
         self._limits.keep(key for key, _, _ in keys)
 

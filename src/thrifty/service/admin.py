@@ -16,13 +16,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from thrifty.router import Router
+from thrifty.router import ACTIONS, Router
 from thrifty.service.bodies import read_body
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.key_routes import KeyRoutes
 from thrifty.service.messages import ArmRequest, RouterRequest, decoded
 from thrifty.service.policy_files import checked_policy
-from thrifty.service.router_interface import ACTIONS, arms_of
 from thrifty.service.status import Status
 from thrifty.store import StoreError
 
@@ -171,7 +170,13 @@ def _name(request: Request) -> str:
 
 
 def _shown(router: Router) -> dict[str, Any]:
-    return {"name": router.name, "version": router.version, **arms_of(router), **router.settings.to_dict()}
+    arms = router.arms
+    shown = {
+        name: {"price": price, "status": status, "newcomer": arm in arms.newcomers}
+        for arm, (name, price, status) in enumerate(zip(arms.names, arms.prices, arms.status, strict=True))
+    }
+    pinned = None if arms.pinned is None else arms.names[arms.pinned]
+    return {"name": router.name, "version": router.version, "arms": shown, "pinned": pinned, **router.settings.to_dict()}
 
 
 def _problem(problem: ServiceProblemError) -> Response:

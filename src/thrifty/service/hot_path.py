@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from thrifty.router import Decision, Router
+from thrifty.router import ColdDecisionError, Decision, Router
 from thrifty.service.answers import explained
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.messages import DecisionAnswer, DecisionRequest, OutcomeAnswer, OutcomeRequest, decoded
-from thrifty.service.router_interface import ColdDecisionError, is_responsive
 from thrifty.service.routers import Routers
 from thrifty.service.workers import Workers
 from thrifty.store import StoreError
@@ -194,7 +193,7 @@ class HotPath:
 
     def _decide(self, asked: DecisionRequest, *, slow: bool = False) -> Done:
         router = self._routers.router(asked.router)
-        if not slow and not is_responsive(router):
+        if not slow and not router.responsive:
             raise SlowCallError
         eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
         try:
@@ -210,7 +209,7 @@ class HotPath:
             )
         name = str(asked.router) if asked.decision_id is None else asked.decision_id.partition(".")[0]
         router = self._routers.router(name, code="decision")
-        if not slow and not is_responsive(router):
+        if not slow and not router.responsive:
             raise SlowCallError
         outcome = {"status": asked.status, "cost": asked.cost, "arm": asked.arm, "occurred_at": asked.occurred_at}
         try:

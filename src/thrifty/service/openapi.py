@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from thrifty.router import ACTIONS
 from thrifty.service.messages import (
     ArmRequest,
     DecisionAnswer,
@@ -19,7 +20,6 @@ from thrifty.service.messages import (
     RouterList,
     RouterRequest,
 )
-from thrifty.service.router_interface import ACTIONS
 
 _TYPES = (
     ArmRequest, DecisionAnswer, DecisionRequest, Failure, KeyAnswer, KeyList, KeyRequest, OutcomeAnswer, OutcomeRequest,

@@ -15,7 +15,6 @@ from thrifty.router import Router, Settings
 from thrifty.router.settings import checked_name
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import RouterRequest
-from thrifty.service.router_interface import create, failure_of, reopen
 from thrifty.service.workers import Workers
 from thrifty.store import StoreError
 
@@ -24,6 +23,11 @@ RETRY_S = 1.0
 """Seconds between two tries to open a router while the store is away."""
 
 log = logging.getLogger("thrifty.service")
+
+
+def reopen(name: str, store: Any) -> Router:
+    """A router as its log left it."""
+    return Router.reopen(name, store, background=True)
 
 
 class Routers:
@@ -172,7 +176,7 @@ class Routers:
             if router is not None:
                 router.configure(wanted.arms, Settings(**asked), by=by)
                 return router, False
-            router = create(name, self.store, wanted.arms, asked)
+            router = Router(wanted.arms, store=self.store, name=name, background=True, **asked)
             self._add(name, router)
             _freeze_garbage(1)  # of the young only: other routers are at work
             return router, True
@@ -249,7 +253,7 @@ class Routers:
     def check(self, name: str) -> None:
         """Quarantine a router that can no longer follow its log."""
         router = self._routers.get(name)
-        failed = None if router is None else failure_of(router)
+        failed = None if router is None else router.failed
         if failed is not None:
             self.quarantine(name, failed)
 

@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from thrifty.service.openapi import describe
-from thrifty.service.router_interface import gauges_of
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
@@ -64,7 +63,7 @@ def metrics(app: "App") -> str:
     routers = [(f'{{router="{name}"}}', router) for name, router in app.routers.all()]
     for count in ("decisions", "outcomes", "expired"):
         add(f"{count}_total", "counter", [(labels, router.counts[count]) for labels, router in routers])
-    gauges = [(labels, gauges_of(router)) for labels, router in routers]
+    gauges = [(labels, router.gauges()) for labels, router in routers]
     for name in sorted({name for _, values in gauges for name in values}):
         add(name, "gauge", [(labels, values[name]) for labels, values in gauges if name in values])
     add("quarantined", "gauge", [(f'{{router="{name}"}}', 1.0) for name in app.routers.quarantined])
