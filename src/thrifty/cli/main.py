@@ -19,12 +19,12 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
-    from thrifty.cli import compare, leaderboard, log, policies, replay, reproduce, scenario, serve
+    from thrifty.cli import compare, leaderboard, log, policies, replay, reproduce, scenario, serve, warm
 
     parser = _Parser(prog="thrifty", description="The cheapest arm that is good enough, learnt online.")
     parser.add_argument("--version", action="version", version=f"thrifty {__version__}")
     commands: Any = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in (policies, compare, leaderboard, reproduce, scenario, serve, log, replay):
+    for command in (policies, compare, leaderboard, reproduce, scenario, serve, warm, log, replay):
         command.add_to(commands)
     return parser
 

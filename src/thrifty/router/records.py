@@ -144,8 +144,8 @@ class DecisionRecords:
         """The key of a record."""
         return self.integers[slot * WIDTH], self.integers[slot * WIDTH + 1]
 
-    def add(self, key: Key, note: Note | None) -> int:
-        """A free row for a new decision; the caller fills it."""
+    def add(self, key: Key, note: Note | None, *, newest: bool = True) -> int:
+        """A free row for a decision; the caller fills it. The newest decision of a request_id is the one that answers it."""
         if self._free:
             slot = self._free.pop()
         else:
@@ -157,7 +157,7 @@ class DecisionRecords:
         if note is not None:
             self._notes[key] = note
             self._note_bytes += note.n_bytes
-            if note.request_id is not None:
+            if note.request_id is not None and (newest or note.request_id not in self._requests):
                 self._requests[note.request_id] = key
         return slot
 

@@ -93,9 +93,9 @@ def _counted_name(row: Row) -> str:
     return row.segment or "" if counted is None else counted
 
 
-def remember(state: State, recalled: Recalled) -> int:
+def remember(state: State, recalled: Recalled, *, newest: bool = False) -> int:
     """Bring a decision back into memory; its row in the records."""
-    slot = state.records.add(recalled.key, recalled.note)
+    slot = state.records.add(recalled.key, recalled.note, newest=newest)
     state.records.table[slot] = recalled.numbers
     return slot
 
@@ -138,7 +138,7 @@ def _load_recent(state: State, journal: Journal, upto: int) -> None:
         if period.cold_after >= period.cold_upto:
             period.cold_due = float("inf")
     for recalled in found:
-        remember(state, recalled)
+        remember(state, recalled, newest=True)
         if recalled.numbers["waiting"]:
             period = state.deadlines.period_at(int(recalled.numbers["logged"]))
             state.deadlines.add(recalled.key, float(recalled.numbers["due"]), period)
