@@ -18,16 +18,16 @@ import numpy as np
 
 from thrifty.compiled import kernel, record
 
-Spread = record(
-    [
-        ("segments", np.float64),  # with outcomes of this arm
-        ("seen", np.float64),  # their outcomes; the parent may have some of its own
-        ("reward_sum", np.float64),
-        ("squares", np.float64),  # sum of reward_sum^2 / seen over them
-        ("seen_squares", np.float64),  # sum of seen^2 over them
-    ]
-)
-"""What a parent keeps per arm about how the segments below it differ."""
+SPREAD_FIELDS: list[tuple[str, type]] = [
+    ("segments", np.float64),  # with outcomes of this arm
+    ("their_seen", np.float64),  # their outcomes; the parent may have some of its own
+    ("their_rewards", np.float64),
+    ("squares", np.float64),  # sum of (reward sum)^2 / outcomes over them
+    ("seen_squares", np.float64),  # sum of outcomes^2 over them
+]
+
+Spread = record(SPREAD_FIELDS)
+"""What a parent keeps per arm about how the segments below it differ. Any record with these fields will do."""
 
 _USUAL, _WEIGHT = 0.1, 20.0  # rho before anything is known, and how many outcomes that is worth
 _LEAST, _MOST = 0.002, 0.6
@@ -39,8 +39,8 @@ def count_segment(spread, sign, seen, reward_sum):
     """Take the sums of one segment for one arm into the account (sign = 1), or out of it (sign = -1) before they change."""
     if seen > 0.0:
         spread.segments += sign
-        spread.seen += sign * seen
-        spread.reward_sum += sign * reward_sum
+        spread.their_seen += sign * seen
+        spread.their_rewards += sign * reward_sum
         spread.squares += sign * reward_sum * reward_sum / seen
         spread.seen_squares += sign * seen * seen
 
@@ -50,13 +50,13 @@ def unlikeness(spread):
     """How unlike the segments below a parent are, rho: between almost 0 (the same) and 1 (as different as can be)."""
     excess, weight = _WEIGHT * _USUAL, _WEIGHT
     for arm in range(spread.size):
-        seen, segments = spread[arm].seen, spread[arm].segments
+        seen, segments = spread[arm].their_seen, spread[arm].segments
         if segments < 2.0:
             continue
-        mean = spread[arm].reward_sum / seen
+        mean = spread[arm].their_rewards / seen
         variance = mean * (1.0 - mean)
         if variance > 0.0:
-            between = spread[arm].squares - spread[arm].reward_sum * mean
+            between = spread[arm].squares - spread[arm].their_rewards * mean
             excess += between / variance - (segments - 1.0)
             weight += seen - spread[arm].seen_squares / seen - (segments - 1.0)
     return min(max(excess / max(weight, _WEIGHT), _LEAST), _MOST)

@@ -274,9 +274,9 @@ def test_compiled_kernels_refuse_other_types_instead_of_compiling(monkeypatch: p
     sums = SegmentSums(2, engine.forgetting)
     sums.add(-1)
     kernel: Kernel = engine.counting.add_pending
-    kernel.call(*sums.counted(), 0, 1, 1)
+    kernel.call(*sums.tables(), 0, 1, 1)
     with pytest.raises(TypeError, match="No matching definition"):
-        kernel.call(sums.sums.view(np.int64), *sums.counted()[1:], 0, 1, 1)
+        kernel.call(sums.sums.view(np.int64), *sums.tables()[1:], 0, 1, 1)
     assert sums.sums["sent"][0].tolist() == [0, 1]
 
 

@@ -1,7 +1,5 @@
 """Choosing: what the rule of a segment chooses, and what pins, the holdout and newcomers make of it."""
 
-from typing import NamedTuple
-
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.kernels import BEST, CODE, GREEDY, PROPENSITY, STREAMS
 from thrifty.router.records import CODES
@@ -10,30 +8,22 @@ from thrifty.router.segments import Segment
 from thrifty.router.settings import NEWCOMER_OUTCOMES
 from thrifty.router.state import State
 
-
-class Chosen(NamedTuple):
-    """An arm, why, how likely it was, the rule that knows what it was chosen from, and newcomers that are newcomers no more."""
-
-    arm: int
-    code: int
-    propensity: float
-    rule: RuleInstance
-    graduates: tuple[int, ...] = ()
-
+Chosen = tuple[int, int, float, RuleInstance, tuple[int, ...]]
+"""The place of an arm in a rule, why, how likely it was, the rule, and newcomers that are newcomers no more."""
 
 _NEWCOMER, _HOLDOUT, _PINNED = CODES.index("newcomer"), CODES.index("holdout"), CODES.index("pinned")
 _EXPLOIT, _EXPLORE = CODES.index("exploit"), CODES.index("explore")
 
 
 def choose(state: State, sequence: int, segment: Segment, eligible: ArmsAndPrices | None) -> Chosen:
-    """The arm of the decision numbered `sequence`. Nothing is counted; only the rule's own memory moves on."""
+    """Choose for the decision numbered `sequence`. Nothing is counted; only the rule's own memory moves on."""
     rule = state.segments.rule(segment, eligible)
     if state.arms.newcomers or state.arms.pinned is not None or state.settings.holdout:
         special = _choose_specially(state, segment, sequence, rule)
         if special is not None:
             return special
     place = rule.choose(state.segments.sums, sequence, state.settings.propensity_draws)
-    return Chosen(rule.arms[place], int(rule.facts[CODE]), rule.facts[PROPENSITY], rule)
+    return place, int(rule.facts[CODE]), rule.facts[PROPENSITY], rule, ()
 
 
 def _choose_specially(state: State, segment: Segment, sequence: int, rule: RuleInstance) -> Chosen | None:
@@ -41,11 +31,11 @@ def _choose_specially(state: State, segment: Segment, sequence: int, rule: RuleI
     arms, settings, segments = state.arms, state.settings, state.segments
     if arms.pinned is not None and arms.pinned in rule.arms:
         rule.look(segments.sums)
-        return Chosen(arms.pinned, _PINNED, 1.0, rule)
+        return rule.arms.index(arms.pinned), _PINNED, 1.0, rule, ()
     if settings.holdout and segments.toss(STREAMS * sequence + 2) < settings.holdout:
         rule.look(segments.sums)
         if rule.facts[GREEDY] >= 0:
-            return Chosen(rule.arms[int(rule.facts[BEST])], _HOLDOUT, 1.0, rule)
+            return int(rule.facts[BEST]), _HOLDOUT, 1.0, rule, ()
     newcomers = arms.newcomers & set(rule.arms)
     if not newcomers or len(newcomers) == len(rule.arms):
         return None
@@ -61,7 +51,8 @@ def _choose_among_newcomers(state: State, segment: Segment, sequence: int, full:
     untried = [arm for arm in sorted(newcomers) if tries[arm] < NEWCOMER_OUTCOMES] if offered else []
     if untried:
         full.look(segments.sums)
-        return Chosen(min(untried, key=lambda arm: int(tries[arm])), _NEWCOMER, settings.newcomer_share, full)
+        fewest = min(untried, key=lambda arm: int(tries[arm]))
+        return full.arms.index(fewest), _NEWCOMER, settings.newcomer_share, full, ()
     rule, other, share = (full, others, settings.newcomer_share) if offered else (others, full, 1 - settings.newcomer_share)
     draws = settings.propensity_draws
     place = rule.choose(segments.sums, sequence, draws)
@@ -75,7 +66,7 @@ def _choose_among_newcomers(state: State, segment: Segment, sequence: int, full:
     enough = [each for each in sorted(newcomers) if seen[each] >= NEWCOMER_OUTCOMES] if offered else []
     graduates = tuple(each for each in enough if each != arm or each == best)
     code = _NEWCOMER if arm in newcomers else _EXPLOIT if greedy == place else _EXPLORE
-    return Chosen(arm, code, propensity, rule, graduates)
+    return place, code, propensity, rule, graduates
 
 
 def _without(left_out: set[int], choice: ArmsAndPrices) -> ArmsAndPrices:

@@ -4,13 +4,13 @@ import math
 import threading
 from collections import namedtuple
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.compiled import interpreted
-from thrifty.forgetting import KEEP_ALL, Forgetting
+from thrifty.forgetting import Forgetting
 from thrifty.policies import Policy, policy
 from thrifty.policies.contract import RuleTerms
 from thrifty.problem import Terms
@@ -60,23 +60,22 @@ def counting_for(forgetting: Forgetting) -> Counting:
     """The kernels for one way to forget; made once."""
     kind = forgetting.label.partition("=")[0] if forgetting.forgets else ""
     if kind not in _countings:
-        sums = SegmentSums(1, forgetting)
+        sums, shared = SegmentSums(1, forgetting), "forgets" if kind else "keeps"
         unpack = sums.recollection_layout.unpacker() if sums.recollection_layout else Layout(()).unpacker()
         _countings[kind] = Counting(
-            Kernel(look, {}, name="look"),
-            Kernel(count_decision, {}, name="count_decision"),
-            Kernel(add_pending, {}, name="add_pending"),
+            _shared_kernel(look, shared),
+            _shared_kernel(count_decision, shared),
+            _shared_kernel(add_pending, shared),
             Kernel(count_outcome, {"take_in": forgetting.take_in, "unpack": unpack}, name=f"count_outcome_{kind or 'all'}"),
             Kernel(probe_arm, {"probe": forgetting.probe, "unpack": unpack}, name="probe") if forgetting.probes else None,
         )
-        if not kind:
-            first = _countings[kind]
-        else:
-            first = counting_for(KEEP_ALL)
-            _countings[kind] = _countings[kind]._replace(
-                look=first.look, count_decision=first.count_decision, add_pending=first.add_pending
-            )
     return _countings[kind]
+
+
+@cache
+def _shared_kernel(drive: Callable[..., Any], kind: str) -> Kernel:
+    """A kernel that depends only on whether anything is forgotten."""
+    return Kernel(drive, {}, name=f"{drive.__name__}_{kind}")
 
 
 class RuleCode:
@@ -200,11 +199,11 @@ class _Rehearsal:
         if code.observe is not None:
             code.observe.load(lambda call: call(self._frame, self._memory, 0, 1.0, 1.0))
         counting.count_decision.load(self._count_decision)
-        counting.add_pending.load(lambda call: call(*self._sums.counted(), 0, 0, 0))
+        counting.add_pending.load(lambda call: call(*self._sums.tables(), 0, 0, 0))
         counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, 0.0, ARRIVED, *self._sums.everything()))
         if counting.probe is not None:
             sums = self._sums
             counting.probe.load(lambda call: call(sums.sums, sums.recent, sums.recollections, 0))
 
     def _count_decision(self, call: Callable[..., Any]) -> None:
-        call(self._records, 0, *self._sums.counted(), 0, 1, 0, 0, 0, 1, 0.0, 0.0, 1.0, 0.5, 1)
+        call(self._records, 0, *self._sums.tables(), 0, 1, 0, 0, 0, 1, 0.0, 0.0, 1.0, 0.5, 1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.borrowing import borrow, count_segment, distance
+from thrifty.borrowing import SPREAD_FIELDS, borrow, count_segment, distance
 from thrifty.compiled import driver, index, kernel, record
 from thrifty.forgetting import RESTART
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh
@@ -27,6 +27,7 @@ ArmSums = record(
         ("reward_sum", np.float64),
         ("cost_sum", np.float64),
         ("priced", np.float64),  # outcomes whose cost is known: not those of a deadline where the price is unknown
+        *SPREAD_FIELDS,  # how the segments below this one differ
     ]
 )
 """What a segment counts per arm, of its own decisions and of all segments below it. One layout for every policy."""
@@ -76,14 +77,14 @@ unpack_frame: Any = unpacker(empty_frame(1, 1))
 
 
 @driver
-def look(packed, sums, recent, spread, parents, segment):
+def look(packed, sums, recent, parents, segment):
     """Write into a frame what is known now: effective statistics, means, the best arm, the floor, the cheapest arm above it.
 
-    `recent` are the statistics as far as they are not forgotten: the same table as `sums` where nothing is. An arm without outcomes
+    `recent` are the statistics as far as they are not forgotten, or None where nothing is. An arm without outcomes
     counts as worth nothing here: it is for the rule to find out.
     """
     frame = unpack_frame(packed)
-    combine(frame, sums, recent, spread, parents, segment)
+    combine(frame, sums, sums if recent is None else recent, parents, segment)
     effective, costs, facts, n_arms = frame.effective, frame.costs, frame.facts, frame.arms.size
     known = facts[FACTS:]
     means, seen, prices = known[:n_arms], known[n_arms : 2 * n_arms], known[2 * n_arms :]
@@ -101,7 +102,7 @@ def look(packed, sums, recent, spread, parents, segment):
 
 
 @kernel
-def combine(frame, sums, recent, spread, parents, segment):
+def combine(frame, sums, recent, parents, segment):
     """Effective statistics: the segment's own, and what it borrows from the levels above it."""
     effective, arms, levels = frame.effective, frame.arms, frame.levels
     forgets, unpriced = frame.scalars[FORGETS] != 0.0, np.isnan(frame.costs[0])
@@ -113,7 +114,7 @@ def combine(frame, sums, recent, spread, parents, segment):
     frame.progress[DECISIONS] = decisions
     below, above, apart = segment, parents[segment], 0.0
     while above >= 0 and frame.scalars[BORROWS] != 0.0:
-        apart += distance(spread[above])
+        apart += distance(sums[above])
         for place in range(effective.size):
             take_level(recent[below, arms[place]], unpriced and not forgets, levels[0])
             take_level(recent[above, arms[place]], unpriced and not forgets, levels[1])
@@ -247,7 +248,7 @@ def probe_arm(probe, unpack, sums, recent, recollections, segment):
 
 @driver
 def count_decision(
-    records, slot, sums, recent, parents, forgets, replica, sequence, segment, arm, code, version, at, due, propensity, price,
+    records, slot, sums, recent, parents, replica, sequence, segment, arm, code, version, at, due, propensity, price,
     counted,
 ):  # fmt: skip
     """Write a decision into its record, and count it in its segment and all above unless `counted` is 0."""
@@ -258,26 +259,26 @@ def count_decision(
     entry.sent, entry.seen, entry.reward, entry.cost, entry.priced = counted, 0, 0.0, 0.0, 0
     entry.settled, entry.outcome_at, entry.outcome_value, entry.outcome_cost = OPEN, math.nan, math.nan, math.nan
     entry.waiting, entry.forgotten, entry.logged, entry.position = 1, 0, 0, 0
-    add_pending(sums, recent, parents, forgets, segment, arm, counted)
+    add_pending(sums, recent, parents, segment, arm, counted)
 
 
 @driver
-def add_pending(sums, recent, parents, forgets, segment, arm, by):
+def add_pending(sums, recent, parents, segment, arm, by):
     """Count decisions without an outcome, in a segment and all above."""
     while segment >= 0:
         known = sums[segment, arm]
         known.sent += by
         known.pending += by
-        if forgets != 0:
-            known = recent[segment, arm]
-            known.sent += by
-            known.pending += by
+        if recent is not None:
+            remembered = recent[segment, arm]
+            remembered.sent += by
+            remembered.pending += by
         segment = parents[segment]
 
 
 @driver
 def count_outcome(
-    take_in, unpack, records, slot, arm, value, cost, at, how, sums, recent, spread, parents, recollections, restarts
+    take_in, unpack, records, slot, arm, value, cost, at, how, sums, recent, parents, recollections, restarts
 ):  # fmt: skip
     """Let an outcome be the last word about a decision, and count what that changes in its segment and all above.
 
@@ -298,16 +299,16 @@ def count_outcome(
     segment = entry.segment
     if arm == before:
         add_outcome(
-            take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, arm,
+            take_in, unpack, sums, recent, parents, recollections, restarts, segment, arm,
             entry.sent - sent, entry.seen - seen, entry.reward - reward, entry.cost - paid, entry.priced - priced,
         )  # fmt: skip
         return True
     add_outcome(
-        take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, before,
+        take_in, unpack, sums, recent, parents, recollections, restarts, segment, before,
         -sent, -seen, -reward, -paid, -priced,
     )  # fmt: skip
     add_outcome(
-        take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, arm,
+        take_in, unpack, sums, recent, parents, recollections, restarts, segment, arm,
         entry.sent, entry.seen, entry.reward, entry.cost, entry.priced,
     )  # fmt: skip
     return True
@@ -315,7 +316,7 @@ def count_outcome(
 
 @driver
 def add_outcome(
-    take_in, unpack, sums, recent, spread, parents, recollections, restarts, segment, arm, sent, seen, reward, cost, priced
+    take_in, unpack, sums, recent, parents, recollections, restarts, segment, arm, sent, seen, reward, cost, priced
 ):  # fmt: skip
     """Add to the sums of an arm in a segment and all above.
 
@@ -327,8 +328,8 @@ def add_outcome(
         known = sums[segment, arm]
         had_seen, had_reward = known.seen, known.reward_sum
         if recollections is None and outcome:
-            count_segment(spread[segment, arm], -1.0, child_had_seen, child_had_reward)
-            count_segment(spread[segment, arm], 1.0, child_seen, child_reward)
+            count_segment(known, -1.0, child_had_seen, child_had_reward)
+            count_segment(known, 1.0, child_seen, child_reward)
         known.sent += sent
         known.pending += sent - seen
         known.seen += seen

@@ -96,7 +96,7 @@ class DecisionRecords:
         self._unused = 0  # rows from here on were never given out
         self._notes: dict[Key, Note] = {}
         self._requests: dict[str, Key] = {}
-        self._note_bytes = 0
+        self.n_bytes = 0  # how much memory the records take, about
         self.removals = 0  # how many records have left
         self.table: NDArray[Any] = np.zeros(0, DecisionRecord)
         self._make_room(room)
@@ -117,11 +117,6 @@ class DecisionRecords:
     def all_keys(self) -> list[Key]:
         """Keys of all records."""
         return list(self._slots)
-
-    @property
-    def n_bytes(self) -> int:
-        """How much memory the records take, about."""
-        return len(self._slots) * BYTES_OF_RECORD + self._note_bytes
 
     def slot(self, key: Key) -> int | None:
         """The row of a decision in `table`, or None where it is not in memory."""
@@ -154,9 +149,10 @@ class DecisionRecords:
             slot, self._unused = self._unused, self._unused + 1
         self._slots[key] = slot
         self._order.append(key)
+        self.n_bytes += BYTES_OF_RECORD
         if note is not None:
             self._notes[key] = note
-            self._note_bytes += note.n_bytes
+            self.n_bytes += note.n_bytes
             if note.request_id is not None and (newest or note.request_id not in self._requests):
                 self._requests[note.request_id] = key
         return slot
@@ -180,9 +176,10 @@ class DecisionRecords:
             return
         self.removals += 1
         self._free.append(slot)
+        self.n_bytes -= BYTES_OF_RECORD
         note = self._notes.pop(key, None)
         if note is not None:
-            self._note_bytes -= note.n_bytes
+            self.n_bytes -= note.n_bytes
             if note.request_id is not None and self._requests.get(note.request_id) == key:
                 del self._requests[note.request_id]
 

@@ -46,7 +46,7 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
         records, arm = np.zeros(1, DecisionRecord), choice[0][place]
         if sums.forgets:
             sums.remember(0)
-        engine.counting.count_decision.call(records, 0, *sums.counted(), 0, 1, 0, arm, 0, 1, 0.0, 0.0, 1.0, math.nan, 1)
+        engine.counting.count_decision.call(records, 0, *sums.tables(), 0, 1, 0, arm, 0, 1, 0.0, 0.0, 1.0, math.nan, 1)
         engine.counting.count_outcome.call(records, 0, arm, 1.0, 0.5, 0.0, ARRIVED, *sums.everything())
         rule.observe(arm, 1.0, 1.0)
         rule.choose(sums, 2, 0)

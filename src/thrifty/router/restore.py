@@ -62,7 +62,7 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
             due = state.due_of(row.at, state.deadlines.period_at(position).deadline_s)
             slot = records.add(key, None)
             counting.count_decision.call(
-                records.table, slot, *sums.counted(), *key, 0, state.arms.index(row.arm), CODES.index(row.code), state.version,
+                records.table, slot, *sums.tables(), *key, 0, state.arms.index(row.arm), CODES.index(row.code), state.version,
                 row.at, due, number_or_nan(row.value), number_or_nan(row.cost), int(not (note and is_shadow(note.detail))),
             )  # fmt: skip
             records.put(slot, "segment", 0)

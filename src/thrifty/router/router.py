@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from math import nan
 from typing import Any
 
 from thrifty.router.arms import Arms, ArmsAndPrices
@@ -17,7 +18,7 @@ from thrifty.router.engine import Engine, engine_for
 from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
 from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.outcome import checked_outcome, checked_time, outcome_row
-from thrifty.router.records import CODES, Key, Note, number_or_none
+from thrifty.router.records import CODES, Key, Note
 from thrifty.router.rehearsal import Change, rehearse, try_changes
 from thrifty.router.replicated_log import ReplicatedLog
 from thrifty.router.restore import ColdDecisionError, remember
@@ -263,25 +264,22 @@ class Router:
                     return self.repeat(known)
             choice, text = self._check_request(segment, eligible=eligible, context=context)
             node = state.segments.known(segment) or state.segments.obtain(segment)
-            chosen = choose(state, state.sequence + 1, node, choice)
-            rule, key = chosen.rule, (state.replica, state.sequence + 1)
-            name, price = state.arms.names[chosen.arm], rule.prices[rule.arms.index(chosen.arm)]
-            at, shadow = state.clock.time(), state.settings.mode == "shadow"
+            key, settings, clock = (state.replica, state.sequence + 1), state.settings, state.clock
+            place, why, likely, rule, graduates = choose(state, key[1], node, choice)
+            name, price, code = rule.names[place], rule.prices[place], CODES[why]
+            at, shadow = clock.time(), settings.mode == "shadow"
             detail = None
             if choice is not None or text is not None or shadow or node.name != segment:
                 detail = self._detail(choice, text, shadow, None if node.name == segment else node.name)
-            propensity, code = number_or_none(chosen.propensity), CODES[chosen.code]
+            propensity = None if likely != likely else likely  # NaN
             row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
             note = None if request_id is None and detail is None else Note(request_id, segment, detail)
-            unknown = float("nan") if price is None else price
-            due = state.clock.monotonic() + state.settings.deadline_s
-            slot = state.apply_decision(
-                key, at, due, node, chosen.arm, chosen.code, chosen.propensity, unknown, not shadow, note
-            )  # fmt: skip
-            decision = Decision(state.id_of(key), name, code, chosen.propensity, segment, state.version, rule)
+            due, cost = clock.monotonic() + settings.deadline_s, nan if price is None else price
+            slot = state.apply_decision(key, at, due, node, rule.arms[place], why, likely, cost, not shadow, note)
+            decision = Decision(state.id_of(key), name, code, likely, segment, state.configuration.version, rule)
             decision.position = self.log.add_decision(state, row, slot)
             self.log.answered(decision)
-            for arm in chosen.graduates:
+            for arm in graduates:
                 self._add_change("graduate", {"arm": state.arms.names[arm]}, None)
             self.moved_on()
             return decision
@@ -293,7 +291,7 @@ class Router:
         """The eligible arms and the context; a ValueError for a wrong request. Nothing may go wrong once the rule has chosen."""
         if request_id is not None:
             checked_text("request_id", request_id)
-        if self.state.segments.known(segment) is None:
+        if not isinstance(segment, str) or self.state.segments.known(segment) is None:
             checked_segment(segment)
         choice = None if eligible is None else self.state.arms.eligible(eligible)
         return choice, None if context is None else _checked_context(context)
@@ -532,9 +530,11 @@ class Router:
 
     def moved_on(self) -> None:
         """The log has grown: keep memory within its limit, and take a snapshot now and then. Called under the lock."""
-        if self.state.records.n_bytes > self.state.settings.memory_bytes:
+        state = self.state
+        if state.records.n_bytes > state.settings.memory_bytes:
             make_room(self)
-        self._snapshots.take_if_due(self)
+        if self.log.position >= self._snapshots.due_at:
+            self._snapshots.take_if_due(self)
 
     def _refresh(self) -> None:
         """Bring the state up to date before a call: restored if the log lost rows, and without decisions past their deadline."""

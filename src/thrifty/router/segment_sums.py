@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.borrowing import Spread
 from thrifty.forgetting import Forgetting
 from thrifty.router.kernels import ArmSums
 from thrifty.router.packing import Layout
@@ -23,7 +22,6 @@ class SegmentSums:
     def __init__(self, n_arms: int, forgetting: Forgetting) -> None:
         self.count = 0
         self.sums: NDArray[Any] = np.zeros((_FIRST_ROOM, n_arms), ArmSums)
-        self.spread: NDArray[Any] = np.zeros((_FIRST_ROOM, n_arms), Spread)  # how the segments below one differ
         self.parents: NDArray[np.int64] = np.full(_FIRST_ROOM, -1, np.int64)
         self.restarts: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)  # how often an arm was found to have changed
         self.recent: NDArray[Any] = self.sums
@@ -41,20 +39,18 @@ class SegmentSums:
     @property
     def n_bytes(self) -> int:
         """How much memory one segment takes."""
-        kept = (self.sums, self.spread) if self.recent is self.sums else (self.sums, self.spread, self.recent, self.recollections)
+        kept = (self.sums, self.recent, self.recollections) if self.forgets else (self.sums,)
         return sum(table[:1].nbytes for table in kept)
 
     def tables(self) -> tuple[Any, ...]:
-        """What `look` takes: statistics, as remembered, spreads and parents."""
-        return self.sums, self.recent, self.spread, self.parents
-
-    def counted(self) -> tuple[Any, ...]:
-        """What `count_decision` and `add_pending` take: statistics, as remembered, parents, whether anything is forgotten."""
-        return self.sums, self.recent, self.parents, int(self.recent is not self.sums)
+        """What `look`, `count_decision` and `add_pending` take: statistics, as remembered or None, and parents."""
+        return self.sums, self.recent if self.forgets else None, self.parents
 
     def everything(self) -> tuple[Any, ...]:
-        """What `count_outcome` takes."""
-        return self.sums, self.recent, self.spread, self.parents, self.recollections, self.restarts
+        """What `count_outcome` takes: the same, and what forgetting keeps besides, or None."""
+        if not self.forgets:
+            return self.sums, None, self.parents, None, None
+        return self.sums, self.recent, self.parents, self.recollections, self.restarts
 
     def add(self, parent: int) -> int:
         """A row for a new segment; its number."""
@@ -67,7 +63,7 @@ class SegmentSums:
 
     def _make_room(self, room: int) -> None:
         shared = self.recent is self.sums
-        for name in ("sums", "spread", "parents", "restarts", "_remembered"):
+        for name in ("sums", "parents", "restarts", "_remembered"):
             setattr(self, name, _grown(getattr(self, name), room))
         self.recent = self.sums if shared else _grown(self.recent, room)
         if not shared:
@@ -77,8 +73,7 @@ class SegmentSums:
     def add_arms(self, n_arms: int) -> None:
         """Columns for arms that were added."""
         shared = self.recent is self.sums
-        for name in ("sums", "spread"):
-            setattr(self, name, _widened(getattr(self, name), n_arms))
+        self.sums = _widened(self.sums, n_arms)
         if shared:
             self.recent = self.sums
             return
@@ -136,7 +131,6 @@ class SegmentSums:
                 pending = table["pending"][:, arm].copy()
                 table[:, arm] = np.zeros((), ArmSums)
                 table["sent"][:, arm] = table["pending"][:, arm] = pending
-            self.spread[:, arm] = np.zeros((), Spread)
         if self.recent is not self.sums:  # what the way to forget keeps of all arms begins again
             self._source = np.where(self._remembered[:, None], self.recent, self._source)
             self._remembered[:] = False
@@ -155,7 +149,7 @@ class SegmentSums:
             target[...] = np.frombuffer(dumped[name], table.dtype).reshape(target.shape)
 
     def _kept(self) -> dict[str, NDArray[Any]]:
-        kept = {"sums": self.sums, "spread": self.spread, "parents": self.parents, "restarts": self.restarts}
+        kept = {"sums": self.sums, "parents": self.parents, "restarts": self.restarts}
         if self.recent is not self.sums:
             if self._source is self.sums:
                 self._source = self.sums.copy()

@@ -138,8 +138,7 @@ class Segments:
 
     def statistics(self, number: int) -> list[tuple[Any, ...]]:
         """Per arm (sent, pending, seen, reward sum, cost sum, priced) of a segment and everything below it."""
-        found: list[tuple[Any, ...]] = self.sums.sums[number].tolist()
-        return found
+        return [row[:6] for row in self.sums.sums[number].tolist()]
 
 
 def path_of(name: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.borrowing import Spread
+from thrifty.borrowing import SPREAD_FIELDS, Spread
 from thrifty.router.kernels import ArmSums
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
@@ -122,7 +122,9 @@ def _load_format_5(state: State, header: dict[str, Any], position: int) -> None:
         for field in ("sent", "pending", "seen", "reward_sum", "cost_sum"):
             sums.sums[field][segment.number] = known[field]
         sums.sums["priced"][segment.number] = known["seen"]
-        sums.spread[segment.number] = np.frombuffer(spread, Spread)
+        below = np.frombuffer(spread, Spread)
+        for name, _ in SPREAD_FIELDS:
+            sums.sums[name][segment.number] = below[name]
     state.decided, state.arrived, state.expired = header["counts"]
     state.waiting = int(sums.sums["pending"][0].sum())
     state.deadlines.load([[0, state.settings.deadline_s, 0]], position)

@@ -25,15 +25,15 @@ class Snapshots:
         self._saving = threading.Lock()
         self._thread: threading.Thread | None = None
         self._taken_at = state_log.snapshot_position
+        self.due_at = self._taken_at + SNAPSHOT_EVERY  # position of the log
 
     def take_if_due(self, router: "Router") -> None:
-        """Begin a snapshot in the background if the log has grown enough. Called under the lock."""
-        if self._log.position - self._taken_at >= SNAPSHOT_EVERY and self._log.journal is not None and not self._log.stale:
-            if self._thread is not None and self._thread.is_alive():
-                return
-            position, captured = self._capture(router)
-            self._thread = threading.Thread(target=self._save, args=(position, captured), name="thrifty-snapshot", daemon=True)
-            self._thread.start()
+        """Begin a snapshot in the background, once the log has grown to `due_at`. Called under the lock."""
+        if self._log.journal is None or self._log.stale or (self._thread is not None and self._thread.is_alive()):
+            return
+        position, captured = self._capture(router)
+        self._thread = threading.Thread(target=self._save, args=(position, captured), name="thrifty-snapshot", daemon=True)
+        self._thread.start()
 
     def take_now(self, router: "Router") -> int:
         """Take a snapshot and return when it is durable; its position."""
@@ -51,6 +51,7 @@ class Snapshots:
 
     def _capture(self, router: "Router") -> tuple[int, Capture]:
         position = self._taken_at = self._log.position
+        self.due_at = position + SNAPSHOT_EVERY
         self._log.before_capture(router.state)
         try:
             return position, capture(router.state)

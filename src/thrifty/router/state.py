@@ -98,11 +98,12 @@ class State:
         """The key of an id of this router's form; a KeyError where it cannot be one."""
         if decision_id.startswith(self._prefix):  # nearly always: one that was made here
             text = decision_id[len(self._prefix) :]
-            if text.isalnum() and len(text) < 16:
-                with suppress(ValueError):
-                    number = int(text, 16)
-                    if f"{number:x}" == text:
-                        return self.replica, number
+            try:
+                number = int(text, 16)
+            except ValueError:
+                number = -1
+            if 0 <= number < 2**62 and f"{number:x}" == text:
+                return self.replica, number
         name, _, numbers = decision_id.partition(".")
         replica, _, sequence = numbers.partition(".")
         try:
@@ -145,7 +146,7 @@ class State:
             sums.remember(segment.number)
         slot = records.add(key, note)
         self.engine.counting.count_decision.call(
-            records.table, slot, *sums.counted(), key[0], key[1], segment.number, arm, code, self.configuration.version, at, due,
+            records.table, slot, *sums.tables(), key[0], key[1], segment.number, arm, code, self.configuration.version, at, due,
             propensity,
             price, int(counted),
         )  # fmt: skip
@@ -233,7 +234,7 @@ class State:
         sums = self.segments.sums
         if sums.forgets:
             sums.remember(segment)
-        self.engine.counting.add_pending.call(*sums.counted(), segment, arm, by)
+        self.engine.counting.add_pending.call(*sums.tables(), segment, arm, by)
 
     def records_limit(self) -> int:
         """How many decisions fit into memory, about."""
