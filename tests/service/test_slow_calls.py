@@ -141,22 +141,16 @@ def test_a_decision_that_left_memory_is_looked_up_in_a_worker(client: Caller, mo
     monkeypatch.setattr(Router, "responsive", True)
     made = [decide(client)["decision_id"] for _ in range(3)]
     router: Any = client.app.routers.router("sms")
-    record, record_soon, threads = router.record, router.record_soon, []
+    record_soon, threads = router.record_soon, []
 
-    def cold(decision_id: str, *values: Any, **named: Any) -> Any:
-        if decision_id != made[0]:
+    def cold(decision_id: str, *values: Any, cold: bool, **named: Any) -> Any:
+        if not cold and decision_id != made[0]:
             raise ColdDecisionError(decision_id)
-        return record_soon(decision_id, *values, **named)
+        if cold:
+            threads.append(threading.current_thread().name)
+        return record_soon(decision_id, *values, cold=cold, **named)
 
-    def look_up(*values: Any, **named: Any) -> Any:
-        threads.append(threading.current_thread().name)
-        router.record_soon = record_soon
-        try:
-            return record(*values, **named)
-        finally:
-            router.record_soon = cold
-
-    router.record_soon, router.record = cold, look_up
+    router.record_soon = cold
     told = [{"decision_id": each, "reward": 1} for each in (made[0], made[1], made[1], "sms.0.fff")]
     answer = client.post("/v1/outcomes", json=told).json()
     assert [each.get("result") for each in answer] == ["recorded", "recorded", "duplicate", None]

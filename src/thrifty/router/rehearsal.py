@@ -8,7 +8,7 @@ import numpy as np
 from thrifty.router.arms import ACTIONS, Arms
 from thrifty.router.engine import Engine, engine_for
 from thrifty.router.records import ARRIVED, DecisionRecord
-from thrifty.router.rule_instance import RuleInstance
+from thrifty.router.rule_instance import RuleTemplate
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
 
@@ -39,7 +39,7 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
         engine.prepare(choice)
         sums = SegmentSums(len(arms.names), engine.forgetting)
         sums.add(-1)
-        rule = RuleInstance(engine, settings, choice, names=arms.names, words=np.zeros(4, np.uint64))
+        rule = RuleTemplate(engine, settings, choice, names=arms.names, words=np.zeros(4, np.uint64)).instance()
         place = rule.choose(sums, 1, 0)
         if not 0 <= place < len(choice[0]):
             raise ValueError(f"it chose arm {place} of {len(choice[0])}")

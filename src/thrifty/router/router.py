@@ -363,14 +363,9 @@ class Router:
         "recorded", "corrected" (another outcome was known), "duplicate" or "stale"
 
         """
-        while True:
-            try:
-                answer, position = self.record_soon(
-                    decision_id, reward, status=status, cost=cost, arm=arm, occurred_at=occurred_at
-                )  # fmt: skip
-                break
-            except ColdDecisionError:
-                self.load(decision_id)
+        answer, position = self.record_soon(
+            decision_id, reward, status=status, cost=cost, arm=arm, occurred_at=occurred_at, cold=True
+        )
         if position:
             self.wait(position)
         return answer
@@ -384,26 +379,31 @@ class Router:
         cost: float | None = None,
         arm: str | None = None,
         occurred_at: float | None = None,
+        cold: bool = False,
     ) -> tuple[str, int]:
-        """Like `record`, with the position of the log to wait for; a ColdDecisionError where the decision is not in memory."""
+        """Like `record`, with the position of the log to wait for.
+
+        A decision that is not in memory is a ColdDecisionError; with `cold` it is looked up in the log, which takes milliseconds.
+        """
         value, at = checked_outcome(reward, status, cost), checked_time(occurred_at)
-        with self.lock:
-            self._refresh()
-            state = self.state
-            key = state.key_of(decision_id)
-            slot = state.records.slot(key)
-            if slot is None:
-                if self.log.journal is None:
-                    raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
+        while True:
+            with self.lock:
+                self._refresh()
+                state = self.state
+                key = state.key_of(decision_id)
+                slot = state.records.slot(key)
+                if slot is not None:
+                    self.log.admit_outcome()
+                    known, position = self.log.latest(state, slot)
+                    row = outcome_row(state, known, value, cost, arm, at)
+                    if isinstance(row, str):
+                        return row, position
+                    position = self.log.add_outcome(state, row, slot)
+                    self.moved_on()
+                    return row.code, position
+            if not cold and self.log.journal is not None:
                 raise ColdDecisionError(decision_id)
-            self.log.admit_outcome()
-            known, position = self.log.latest(state, slot)
-            row = outcome_row(state, known, value, cost, arm, at)
-            if isinstance(row, str):
-                return row, position
-            position = self.log.add_outcome(state, row, slot)
-            self.moved_on()
-            return row.code, position
+            self.load(decision_id)
 
     def load(self, decision_id: str) -> None:
         """Bring a decision back into memory from the log; a KeyError where it is not there either. May take milliseconds."""

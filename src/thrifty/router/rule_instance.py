@@ -1,12 +1,9 @@
 """A rule instance: one rule at work on some arms of a segment, at given prices."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from thrifty.compiled import interpreted
-from thrifty.policies.contract import next_horizon
 from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.engine import Engine
@@ -15,61 +12,71 @@ from thrifty.router.packing import Layout
 from thrifty.router.records import EXPLORE
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
+from thrifty.statistics import ArmStatistics
 from thrifty.streams import Stream
 
-_next_horizon = interpreted(next_horizon)
+
+class RuleTemplate:
+    """A rule before its first decision, from which the rules of all segments are copied.
+
+    Parameters
+    ----------
+    engine : the policy
+    settings : of the router
+    arms_and_prices : what it chooses from
+    names : of all arms
+    words : the seed of its random streams
+
+    """
+
+    def __init__(
+        self, engine: Engine, settings: Settings, arms_and_prices: ArmsAndPrices, *, names: list[str], words: Stream
+    ) -> None:
+        self.arms, self.prices = arms_and_prices
+        self.names = tuple(names[arm] for arm in self.arms)
+        n_arms, known = len(self.arms), not any(price is None for price in self.prices)
+        self.code = engine.code(known)
+        costs = np.array(self.prices, dtype=np.float64) if known else np.full(n_arms, math.nan)
+        terms = Terms(n_arms=n_arms, costs=costs if known else None, alpha=settings.alpha, horizon=None)
+        numbers = self.code.policy.numbers(terms)
+        frame = empty_frame(n_arms, len(numbers))
+        frame.scalars[:] = settings.alpha, engine.forgetting.span, float(settings.leaning), float(engine.forgetting.forgets)
+        frame.numbers[:], frame.costs[:], frame.arms[:] = tuple(numbers.values()), costs, self.arms
+        frame.by_cost[:], frame.words[:] = np.argsort(costs, kind="stable"), words
+        frame.progress[[REACH, HORIZON, AFRESH]] = n_arms, n_arms, 1
+        layout = Layout(frame)
+        self.frame = layout.pack(frame)
+        extents = dict(zip(Frame._fields, layout.extents(), strict=True))
+        self.progress, self.facts, self.effective, self.stats = (
+            slice(*extents[name]) for name in ("progress", "facts", "effective", "stats")
+        )
+        memory = self.code.new_memory(terms, numbers, n_arms)
+        self.memory = Layout(memory).pack(memory)
+        self.saved = self.memory.copy()  # room for kernels; a router has one call at a time
+
+    def instance(self, segment: str = "", number: int = 0) -> "RuleInstance":
+        """A rule for a segment."""
+        return RuleInstance(self, segment, number)
 
 
 class RuleInstance:
-    """One rule over `arms_and_prices` in one segment. It sees the statistics of now whenever it is asked.
+    """One rule at work in one segment. It sees the statistics of now whenever it is asked.
 
     `facts` are the numbers of its last look, at the places that `thrifty.router.kernels` names.
     """
 
     __slots__ = (
-        "_begun", "_frame", "_layout", "_memory", "_numbers", "_saved", "_terms", "_view",
-        "arms", "code", "facts", "names", "number", "prices", "segment",
+        "_begun", "_frame", "_memory", "_progress", "_saved", "_template", "arms", "code", "facts", "names", "number", "prices",
+        "segment",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        engine: Engine,
-        settings: Settings,
-        arms_and_prices: ArmsAndPrices,
-        *,
-        names: list[str],
-        words: Stream,
-        segment: str = "",
-        number: int = 0,
-        decisions: int = 0,
-    ) -> None:
-        self.arms, self.prices = arms_and_prices
-        self.segment, self.number, self.names = segment, number, tuple(names[arm] for arm in self.arms)
-        n_arms, known = len(self.arms), not any(price is None for price in self.prices)
-        self.code = engine.code(known)
-        costs = np.array(self.prices, dtype=np.float64) if known else np.full(n_arms, math.nan)
-        self._terms = Terms(n_arms=n_arms, costs=costs if known else None, alpha=settings.alpha, horizon=None)
-        self._numbers = self.code.policy.numbers(self._terms)
-        frame = empty_frame(n_arms, len(self._numbers))
-        frame.scalars[:] = settings.alpha, engine.forgetting.span, float(settings.leaning), float(engine.forgetting.forgets)
-        frame.numbers[:], frame.costs[:], frame.arms[:] = tuple(self._numbers.values()), costs, self.arms
-        frame.by_cost[:], frame.words[:] = np.argsort(costs, kind="stable"), words
-        frame.progress[[REACH, AFRESH]] = n_arms, 1
-        while frame.progress[REACH] <= decisions:
-            frame.progress[REACH] = _next_horizon(int(frame.progress[REACH]), n_arms)
-        frame.progress[HORIZON] = engine.forgetting.horizon(int(frame.progress[REACH]), n_arms)
-        layout = Layout(frame)
-        self._frame = layout.pack(frame)
-        self._view: Frame = layout.views(self._frame)
-        self.facts: memoryview = self._view.facts.data  # reading one from Python is five times faster than from the array
-        memory = self._new_memory()
-        self._layout = Layout(memory)
-        self._memory = self._layout.pack(memory)
-        self._saved = self._memory.copy()
+    def __init__(self, template: RuleTemplate, segment: str, number: int) -> None:
+        self._template, self.segment, self.number = template, segment, number
+        self.arms, self.prices, self.names, self.code = template.arms, template.prices, template.names, template.code
+        self._frame, self._memory, self._saved = template.frame.copy(), template.memory.copy(), template.saved
+        self.facts: memoryview = self._frame[template.facts].view(np.float64).data  # read five times faster than from the array
+        self._progress = self._frame[template.progress].view(np.int64)
         self._begun = 0
-
-    def _new_memory(self) -> Any:
-        return self.code.new_memory(self._terms, self._numbers, int(self._view.progress[HORIZON]))
 
     def look(self, sums: SegmentSums) -> None:
         """Fill in the facts without asking the rule."""
@@ -83,7 +90,7 @@ class RuleInstance:
         if sums.forgets:
             place = self._probe(sums)
             if place >= 0:
-                self._view.facts[[PROPENSITY, CODE]] = 1.0, EXPLORE
+                self._frame[self._template.facts].view(np.float64)[[PROPENSITY, CODE]] = 1.0, EXPLORE
                 return place
         return self.code.choose.call(self._frame, self._memory, self._saved, sequence, draws, -1)  # type: ignore[no-any-return]
 
@@ -92,8 +99,8 @@ class RuleInstance:
         restarts = int(sums.restarts[self.number])
         if restarts != self._begun:
             self._begun = restarts
-            self._memory[:] = self._layout.pack(self._new_memory())
-            self._view.progress[AFRESH] = 1
+            self._memory[:] = self._template.memory
+            self._progress[AFRESH] = 1
         probe = self.code.counting.probe
         if probe is None or len(self.arms) == 1:
             return -1
@@ -116,24 +123,20 @@ class RuleInstance:
 
     def effective(self) -> dict[int, tuple[int, int, float, float, float]]:
         """Per arm (sent, pending, seen, reward sum, cost sum) as the rule saw them at the last look, borrowed ones included."""
-        return dict(zip(self.arms, self._view.effective.tolist(), strict=True))
+        return dict(zip(self.arms, self._frame[self._template.effective].view(ArmStatistics).tolist(), strict=True))
 
     def dump(self) -> list[bytes]:
         """What the rule remembers, bit for bit."""
-        return [
-            self._begun.to_bytes(8, "little"),
-            self._view.progress.tobytes(),
-            self._view.stats.tobytes(),
-            self._memory.tobytes(),
-        ]
+        stats = self._frame[self._template.stats].tobytes()
+        return [self._begun.to_bytes(8, "little"), self._progress.tobytes(), stats, self._memory.tobytes()]
 
     def load(self, dumped: list[bytes]) -> None:
         """Remember what was dumped; a ValueError where it is of another layout."""
         begun, progress, stats, memory = dumped
-        header = self._memory[:8].tobytes()
-        if len(memory) != self._memory.size or memory[:8] != header or len(stats) != self._view.stats.nbytes:
+        target = self._frame[self._template.stats]
+        if len(memory) != self._memory.size or memory[:8] != self._memory[:8].tobytes() or len(stats) != target.size:
             raise ValueError("the rule's memory has another layout")
         self._begun = int.from_bytes(begun, "little")
-        self._view.progress[:] = np.frombuffer(progress, np.int64)
-        self._view.stats.view(np.uint8)[:] = np.frombuffer(stats, np.uint8)
+        self._progress[:] = np.frombuffer(progress, np.int64)
+        target[:] = np.frombuffer(stats, np.uint8)
         self._memory[:] = np.frombuffer(memory, np.uint8)

@@ -8,7 +8,7 @@ from thrifty.compiled import interpreted
 from thrifty.router.arms import Arms, ArmsAndPrices
 from thrifty.router.engine import Engine
 from thrifty.router.kernels import toss
-from thrifty.router.rule_instance import RuleInstance
+from thrifty.router.rule_instance import RuleInstance, RuleTemplate
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
 from thrifty.streams import spread_seed
@@ -52,6 +52,7 @@ class Segments:
         self._settings, self._arms, self.engine = settings, arms, engine
         self._words = spread_seed(settings.seed, (self._replica,))
         self.all_arms = arms.active_at_prices()
+        self._templates: dict[ArmsAndPrices, RuleTemplate] = {}
         self.generation += 1
 
     def change(self, settings: Settings, arms: Arms, engine: Engine) -> None:
@@ -125,11 +126,13 @@ class Segments:
         return found
 
     def _make_rule(self, segment: Segment, choice: ArmsAndPrices) -> RuleInstance:
-        decisions = int(self.sums.sums["sent"][segment.number, list(choice[0])].sum())
-        return RuleInstance(
-            self.engine, self._settings, choice, names=self._arms.names, words=self._words, segment=segment.name,
-            number=segment.number, decisions=decisions,
-        )  # fmt: skip
+        template = self._templates.get(choice)
+        if template is None:
+            if len(self._templates) >= MAX_RULES:
+                self._templates.clear()
+            template = RuleTemplate(self.engine, self._settings, choice, names=self._arms.names, words=self._words)
+            self._templates[choice] = template
+        return template.instance(segment.name, segment.number)
 
     def toss(self, key: int) -> float:
         """A number in [0, 1) that depends on the seed, the replica and `key` alone."""

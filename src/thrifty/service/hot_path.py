@@ -24,6 +24,9 @@ from thrifty.store import StoreError
 ROLES = {"/v1/decisions": "decide", "/v1/outcomes": "outcome"}
 """The routes of the hot path, and what a key must be allowed to do there."""
 
+ON_THE_LOOP = 50
+"""A batch of more items runs in a worker thread: a thousand decisions would hold up everybody else for tens of milliseconds."""
+
 SLOW_THREADS, SLOW_WAITING = 4, 256
 """Worker threads for calls that may take long, and requests that may wait for one."""
 
@@ -67,6 +70,12 @@ class Batch(NamedTuple):
     def is_certain(self) -> bool:
         """Whether all may be answered; the last is certain last."""
         return all(isinstance(part, ServiceProblemError) or part.is_certain() for part in reversed(self.parts))
+
+    def wait(self) -> None:
+        """Return when all may be answered."""
+        for part in self.parts:
+            if not isinstance(part, ServiceProblemError):
+                part.router.wait(part.position)
 
     def answer(self) -> list[Any]:
         """What to say."""
@@ -151,6 +160,9 @@ class HotPath:
         except Exception as error:
             self.refuse(error, path, started, reply)
             return
+        self._give(body, path, started, reply)
+
+    def _give(self, body: bytes, path: str, started: float, reply: Reply) -> None:
         try:
             reply(200, body, ())
         except Exception as failed:
@@ -163,6 +175,9 @@ class HotPath:
         """Do all in order. From the first one that may take long, the rest is done in a worker thread."""
         if not 1 <= len(asked) <= self._max_batch:
             raise ServiceProblemError(422, "size", f"a batch must have 1 to {self._max_batch} items, got {len(asked)}")
+        if len(asked) > ON_THE_LOOP:
+            self._start_large(do, asked, path, started, reply)
+            return
         parts: list[Done | ServiceProblemError] = []
         try:
             for each in asked:
@@ -172,6 +187,27 @@ class HotPath:
             self._start_slow(lambda: Batch(parts + [_part(do, each, path, slow=True) for each in rest]), path, started, reply)
             return
         self._finish(Batch(parts), path, started, reply)
+
+    def _start_large(self, do: Callable[..., Done], asked: list[Any], path: str, started: float, reply: Reply) -> None:
+        """Do a large batch in a worker thread, wait there until it is durable, and write its answer there too."""
+        loop = self._loop
+        assert loop is not None
+
+        def run() -> None:
+            try:
+                batch = Batch([_part(do, each, path, slow=True) for each in asked])
+                batch.wait()
+                body = _encode(batch.answer())
+            except Exception as error:
+                _hand_over(loop, self.refuse, error, path, started, reply)
+            else:
+                _hand_over(loop, self._give, body, path, started, reply)
+
+        self._submit(run)
+
+    def _submit(self, run: Callable[[], None]) -> None:
+        if not self.slow.submit(run):
+            raise ServiceProblemError(503, "busy", f"{SLOW_WAITING} slow requests wait already; try again later")
 
     def _start_slow(self, call: Callable[[], Done | Batch], path: str, started: float, reply: Reply) -> None:
         """Run a call in a worker thread and give its answer back to the loop."""
@@ -186,8 +222,7 @@ class HotPath:
             else:
                 _hand_over(loop, self._finish, done, path, started, reply)
 
-        if not self.slow.submit(run):
-            raise ServiceProblemError(503, "busy", f"{SLOW_WAITING} slow requests wait already; try again later")
+        self._submit(run)
 
     # -- one of each -------------------------------------------------------------------------------------------------
 
@@ -214,14 +249,9 @@ class HotPath:
         outcome = {"status": asked.status, "cost": asked.cost, "arm": asked.arm, "occurred_at": asked.occurred_at}
         try:
             decision_id = asked.decision_id if asked.decision_id is not None else router.id_of(str(asked.reference))
-            if slow:  # which looks into the log, and returns when it is durable
-                result, position = router.record(decision_id, asked.reward, **outcome), 0  # type: ignore[arg-type]
-            else:
-                result, position = router.record_soon(decision_id, asked.reward, **outcome)  # type: ignore[arg-type]
-        except ColdDecisionError as error:
-            if not slow:
-                raise SlowCallError from None
-            raise ServiceProblemError(404, "decision", f"there is no decision {error.args[0]!r:.80}") from None
+            result, position = router.record_soon(decision_id, asked.reward, cold=slow, **outcome)  # type: ignore[arg-type]
+        except ColdDecisionError:
+            raise SlowCallError from None
         except KeyError as error:
             raise ServiceProblemError(404, "decision", str(error.args[0])) from None
         except ValueError as error:

@@ -1,0 +1,183 @@
+"""What decisions wait while something slow happens beside them: 200 a second on a warm router, over HTTP.
+
+.venv/bin/python benchmarks/stalls.py             # about eight minutes; needs the `postgres` extra for the last two rows
+.venv/bin/python benchmarks/stalls.py --small     # every event at a size that only shows that it works
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+from http_load import free_port, wait_for
+
+RATE = 200
+ARMS = {"a": 0.0079, "b": 0.0062, "c": 0.0041}
+
+
+class Service:
+    """A `thrifty serve` process with a warm router `hot` and a cache of its own."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self.port, self.folder, self.store = free_port(), folder, store
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.cache = folder / "cache"
+        environment = {**os.environ, "THRIFTY_CACHE": str(self.cache)}
+        subprocess.run([sys.executable, "-m", "thrifty.cli", "warm", "cs-ts", "cs-ids"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        self.log = (folder / "serve.log").open("w")
+        command = [sys.executable, "-m", "thrifty.cli", "serve", "--store", store, "--port", str(self.port)]
+        self.process = subprocess.Popen(command, env=environment, stderr=self.log)
+        wait_for(f"{self.url}/healthz")
+        while httpx.get(f"{self.url}/readyz").status_code != 200:
+            time.sleep(0.1)
+        self.put("hot", policy="cs-ts")
+
+    def put(self, name: str, arms: dict[str, float] = ARMS, **settings: Any) -> None:
+        """Make or change a router."""
+        body = {"arms": arms, "alpha": 0.05, **settings}
+        httpx.put(f"{self.url}/v1/routers/{name}", json=body, timeout=300).raise_for_status()
+
+    def decide(self, requests: list[dict[str, Any]]) -> list[str]:
+        """Ids of a batch of decisions."""
+        answer = httpx.post(f"{self.url}/v1/decisions", json=requests, timeout=300)
+        answer.raise_for_status()
+        return [each["decision_id"] for each in answer.json()]
+
+    def record(self, ids: list[str]) -> None:
+        """Successes."""
+        body = [{"decision_id": each, "status": "success"} for each in ids]
+        httpx.post(f"{self.url}/v1/outcomes", json=body, timeout=300).raise_for_status()
+
+    def fill(self, name: str, decisions: int, segments: int = 1) -> None:
+        """Decisions and their outcomes, in batches."""
+        for first in range(0, decisions, 1000):
+            requests = [{"router": name, "segment": f"s{n % segments}"} for n in range(first, first + 1000)]
+            self.record(self.decide(requests))
+
+    def close(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
+
+
+async def drive(port: int, seconds: float, stop: threading.Event) -> list[float]:
+    """Latencies in milliseconds of decisions sent at a fixed rate, each from when it should have been sent."""
+    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
+    body = json.dumps({"router": "hot", "segment": "DE"}).encode()
+    head = b"POST /v1/decisions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    free: asyncio.Queue[Any] = asyncio.Queue()
+    for connection in connections:
+        free.put_nowait(connection)
+    found: list[float] = []
+
+    async def one(due: float) -> None:
+        reader, writer = await free.get()
+        writer.write(head + body)
+        status = await reader.readline()
+        length = 0
+        while (line := await reader.readline()) not in (b"\r\n", b""):
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        await reader.readexactly(length)
+        assert b" 200 " in status, status
+        found.append(1000 * (time.perf_counter() - due))
+        free.put_nowait((reader, writer))
+
+    tasks, started = [], time.perf_counter()
+    for n in range(int(seconds * RATE)):
+        due = started + n / RATE
+        await asyncio.sleep(max(due - time.perf_counter(), 0.0))
+        tasks.append(asyncio.create_task(one(due)))
+        if stop.is_set() and n > 2 * RATE:
+            break
+    await asyncio.gather(*tasks)
+    for _, writer in connections:
+        writer.close()
+    return found
+
+
+def beside(service: Service, event: Callable[[], object], *, most_s: float = 120.0) -> str:
+    """Percentiles of decisions while `event` runs, and for a second on each side."""
+    stop = threading.Event()
+    result: list[list[float]] = []
+    driver = threading.Thread(target=lambda: result.append(asyncio.run(drive(service.port, most_s, stop))))
+    driver.start()
+    time.sleep(1.0)
+    started = time.perf_counter()
+    event()
+    took = time.perf_counter() - started
+    time.sleep(1.0)
+    stop.set()
+    driver.join()
+    found = sorted(result[0])
+    return f"p50 {found[len(found) // 2]:.1f}, p99 {found[int(0.99 * len(found))]:.1f}, max {found[-1]:.1f} ms; it took {took:.1f} s"
+
+
+def compiled(service: Service, name: str) -> None:
+    """Wait until a router is compiled."""
+    gauge = f'thrifty_compiled{{router="{name}"}} 1'
+    until = time.monotonic() + 90
+    while gauge not in (text := httpx.get(f"{service.url}/metrics").text) and time.monotonic() < until:
+        time.sleep(0.1)
+    if gauge not in text:
+        raise RuntimeError(f"{name} was not compiled in 90 s: {[line for line in text.splitlines() if 'compiled' in line]}")
+
+
+def sqlite_rows(folder: Path, small: bool) -> list[str]:
+    """Every event on SQLite."""
+    store = f"sqlite:///{folder / 's.db'}"
+    service = Service(folder, store)
+    rows = []
+
+    def row(name: str, event: Callable[[], object]) -> None:
+        rows.append(f"| {name} | {beside(service, event)} |")
+        print(rows[-1], flush=True)
+
+    try:
+        service.fill("hot", 2000)
+        row("nothing", lambda: time.sleep(5))
+        row("a policy compiled cold", lambda: (service.put("etc", policy="cs-etc"), compiled(service, "etc")))
+        row("another, with forgetting", lambda: (service.put("ucb", policy="cs-ucb+window=100"), compiled(service, "ucb")))
+        row("the first arm added", lambda: httpx.post(f"{service.url}/v1/routers/etc/arms/w:add", json={"price": 0.001}).raise_for_status())
+        row("the same on the busy router", lambda: httpx.post(f"{service.url}/v1/routers/hot/arms/w:add", json={"price": 0.1}).raise_for_status())
+        segments = 500 if small else 9_900
+        service.put("wide", policy="cs-ids", max_segments=20_000)
+        service.fill("wide", segments, segments)
+        row(f"alpha changed with {segments:,} segments", lambda: service.put("wide", policy="cs-ids", max_segments=20_000, alpha=0.1))
+        row(f"decisions in {segments:,} segments after that", lambda: service.fill("wide", segments, segments))
+        row("a snapshot of them", lambda: service.fill("wide", 2_000 if small else 52_000, segments))
+        cold = folder / "cold.json"
+        cold.write_text(json.dumps(service.decide([{"router": "etc"}] * 200)))
+        service.put("tiny", policy="cs-etc", memory_bytes=65_536)
+        ids = service.decide([{"router": "tiny"}] * 1000)
+        row("200 cold look-ups", lambda: [service.record([each]) for each in ids[:200]])
+        export = [sys.executable, "-m", "thrifty.cli", "export", store, "--out", str(folder / "out.csv")]
+        row("an export", lambda: subprocess.run(export, check=True, stdout=subprocess.DEVNULL))
+        backup = [sys.executable, "-m", "thrifty.cli", "backup", store, str(folder / "copy.db")]
+        row("a backup", lambda: subprocess.run(backup, check=True, stdout=subprocess.DEVNULL))
+    finally:
+        service.close()
+    return rows
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        sqlite_rows(Path(folder), options.small)
+
+
+if __name__ == "__main__":
+    main()
