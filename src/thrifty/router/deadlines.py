@@ -67,6 +67,12 @@ class Deadlines:
         if period.queue and period.queue[0][1] == key:
             period.queue.popleft()
 
+    def drop(self, key: Key) -> None:
+        """The default outcome of a decision that was next is on its way."""
+        for period in self.periods:
+            if period.queue and period.queue[0][1] == key:
+                period.queue.popleft()
+
     def next_in_memory(self, records: DecisionRecords, now: float) -> Key | None:
         """A decision in memory that waits and is past its deadline; otherwise None, and `next_due` is known again."""
         self.next_due = math.inf

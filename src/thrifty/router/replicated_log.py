@@ -89,14 +89,12 @@ class ReplicatedLog(StateLog):
         return ticket
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:
-        """See `StateLog`; applied when it comes back. A decision whose default outcome is on its way waits no more."""
+        """See `StateLog`; applied when it comes back. No other default outcome is written meanwhile."""
         assert self.journal is not None
         default = row.code == "default"
         ticket = self.journal.append(row, keep=default)
         if default:
-            if state.records.get(slot, "waiting"):
-                state.records.put(slot, "waiting", 0)
-                state.waiting -= 1
+            state.deadlines.drop((row.replica, row.sequence))
         else:
             self._outcomes[row.replica, row.sequence] = ticket, row
         return ticket
