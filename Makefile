@@ -35,6 +35,7 @@ check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
 bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md, service-, replay- and world-benchmarks.md
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/stalls.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/world.py
 

@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from http_load import http
 from thrifty import Router
-from thrifty.router.sent import ARRIVED
+from thrifty.router.records import ARRIVED, DecisionRecord
 from thrifty.store.group_commit import GroupCommit
 
 PAGE = Path(__file__).parents[1] / "docs" / "service-benchmarks.md"
@@ -44,13 +46,15 @@ def pair_us(router: Router, rounds: int, segments: list[str]) -> float:
 
 def kernels_us(router: Router, rounds: int) -> float:
     """Microseconds of what compiled code does for one decide and one record: choose, count the decision, count the outcome."""
-    state, best = router._state, float("inf")
-    view, ledger = state.tree.root.main, state.ledger
+    state, best = router.state, float("inf")
+    segments, counting, table = state.segments, state.engine.counting, np.zeros(512, DecisionRecord)
+    rule, tables, everything = segments.rule(segments.root), segments.sums.tables(), segments.sums.everything()
     for _ in range(5):
         started = time.perf_counter()
         for n in range(rounds):
-            view.decide(view.book, n, 0, ledger.address, n & 511, 0.0, 0.0, 0, 0)
-            view.tell(0, 0, 0, 0, 1.0, 0.0, 1.0, state.tree.books, ledger.address, n & 511, 0.0, ARRIVED)
+            place = rule.choose(segments.sums, n, 0)
+            counting.count_decision.call(table, n & 511, *tables, 0, n, 0, place, 0, 1, 0.0, 0.0, 1.0, 0.5, 1)
+            counting.count_outcome.call(table, n & 511, place, 1.0, 0.5, 0.0, ARRIVED, *everything)
         best = min(best, (time.perf_counter() - started) / rounds)
     return 1e6 * best
 
@@ -105,11 +109,11 @@ def memory(decisions: int) -> list[str]:
                 router.record(decision.id, reward=1)
         return resident_mb()
 
-    before = play(3 * router.settings.remember)
+    before = play(3 * router.state.records_limit())
     grown = play(decisions) - before
     return [
         f"| resident memory, growth over {decisions:,} decisions, nine in ten with outcomes | {grown:+.1f} MB of {before:.0f} MB |",
-        f"| decisions that wait for an outcome then, of at most {router.settings.remember:,} | {router.pending:,} |",
+        f"| decisions that wait for an outcome then, with room for {router.state.records_limit():,} in memory | {router.pending:,} |",
     ]
 
 

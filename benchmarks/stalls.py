@@ -1,6 +1,6 @@
 """What decisions wait while something slow happens beside them: 200 a second on a warm router, over HTTP.
 
-.venv/bin/python benchmarks/stalls.py             # about eight minutes; needs the `postgres` extra for the last two rows
+.venv/bin/python benchmarks/stalls.py             # about two minutes
 .venv/bin/python benchmarks/stalls.py --small     # every event at a size that only shows that it works
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
 from http_load import free_port, wait_for
 
 RATE = 200
@@ -32,7 +33,9 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.cache = folder / "cache"
         environment = {**os.environ, "THRIFTY_CACHE": str(self.cache)}
-        subprocess.run([sys.executable, "-m", "thrifty.cli", "warm", "cs-ts", "cs-ids"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "thrifty.cli", "warm", "cs-ts", "cs-ids"], env=environment, check=True, stdout=subprocess.DEVNULL
+        )
         self.log = (folder / "serve.log").open("w")
         command = [sys.executable, "-m", "thrifty.cli", "serve", "--store", store, "--port", str(self.port)]
         self.process = subprocess.Popen(command, env=environment, stderr=self.log)
@@ -41,10 +44,14 @@ class Service:
             time.sleep(0.1)
         self.put("hot", policy="cs-ts")
 
-    def put(self, name: str, arms: dict[str, float] = ARMS, **settings: Any) -> None:
+    def put(self, name: str, **settings: Any) -> None:
         """Make or change a router."""
-        body = {"arms": arms, "alpha": 0.05, **settings}
+        body = {"arms": ARMS, "alpha": 0.05, **settings}
         httpx.put(f"{self.url}/v1/routers/{name}", json=body, timeout=300).raise_for_status()
+
+    def add_arm(self, name: str) -> None:
+        """Add an arm to a router."""
+        httpx.post(f"{self.url}/v1/routers/{name}/arms/w:add", json={"price": 0.1}, timeout=300).raise_for_status()
 
     def decide(self, requests: list[dict[str, Any]]) -> list[str]:
         """Ids of a batch of decisions."""
@@ -57,10 +64,10 @@ class Service:
         body = [{"decision_id": each, "status": "success"} for each in ids]
         httpx.post(f"{self.url}/v1/outcomes", json=body, timeout=300).raise_for_status()
 
-    def fill(self, name: str, decisions: int, segments: int = 1) -> None:
+    def fill(self, name: str, decisions: int, segments: int = 1, batch: int = 1000) -> None:
         """Decisions and their outcomes, in batches."""
-        for first in range(0, decisions, 1000):
-            requests = [{"router": name, "segment": f"s{n % segments}"} for n in range(first, first + 1000)]
+        for first in range(0, decisions, batch):
+            requests = [{"router": name, "segment": f"s{n % segments}"} for n in range(first, first + batch)]
             self.record(self.decide(requests))
 
     def close(self) -> None:
@@ -74,7 +81,9 @@ async def drive(port: int, seconds: float, stop: threading.Event) -> list[float]
     """Latencies in milliseconds of decisions sent at a fixed rate, each from when it should have been sent."""
     connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
     body = json.dumps({"router": "hot", "segment": "DE"}).encode()
-    head = b"POST /v1/decisions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    head = b"POST /v1/decisions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(
+        body
+    )
     free: asyncio.Queue[Any] = asyncio.Queue()
     for connection in connections:
         free.put_nowait(connection)
@@ -120,7 +129,9 @@ def beside(service: Service, event: Callable[[], object], *, most_s: float = 120
     stop.set()
     driver.join()
     found = sorted(result[0])
-    return f"p50 {found[len(found) // 2]:.1f}, p99 {found[int(0.99 * len(found))]:.1f}, max {found[-1]:.1f} ms; it took {took:.1f} s"
+    return (
+        f"p50 {found[len(found) // 2]:.1f}, p99 {found[int(0.99 * len(found))]:.1f}, max {found[-1]:.1f} ms; it took {took:.1f} s"
+    )
 
 
 def compiled(service: Service, name: str) -> None:
@@ -148,16 +159,24 @@ def sqlite_rows(folder: Path, small: bool) -> list[str]:
         row("nothing", lambda: time.sleep(5))
         row("a policy compiled cold", lambda: (service.put("etc", policy="cs-etc"), compiled(service, "etc")))
         row("another, with forgetting", lambda: (service.put("ucb", policy="cs-ucb+window=100"), compiled(service, "ucb")))
-        row("the first arm added", lambda: httpx.post(f"{service.url}/v1/routers/etc/arms/w:add", json={"price": 0.001}).raise_for_status())
-        row("the same on the busy router", lambda: httpx.post(f"{service.url}/v1/routers/hot/arms/w:add", json={"price": 0.1}).raise_for_status())
+        row(
+            "the first arm added",
+            lambda: httpx.post(f"{service.url}/v1/routers/etc/arms/w:add", json={"price": 0.001}).raise_for_status(),
+        )
+        row(
+            "the same on the busy router",
+            lambda: httpx.post(f"{service.url}/v1/routers/hot/arms/w:add", json={"price": 0.1}).raise_for_status(),
+        )
         segments = 500 if small else 9_900
         service.put("wide", policy="cs-ids", max_segments=20_000)
         service.fill("wide", segments, segments)
-        row(f"alpha changed with {segments:,} segments", lambda: service.put("wide", policy="cs-ids", max_segments=20_000, alpha=0.1))
+        row(
+            f"alpha changed with {segments:,} segments",
+            lambda: service.put("wide", policy="cs-ids", max_segments=20_000, alpha=0.1),
+        )
         row(f"decisions in {segments:,} segments after that", lambda: service.fill("wide", segments, segments))
-        row("a snapshot of them", lambda: service.fill("wide", 2_000 if small else 52_000, segments))
-        cold = folder / "cold.json"
-        cold.write_text(json.dumps(service.decide([{"router": "etc"}] * 200)))
+        service.fill("wide", 2_000 if small else 24_000, segments)
+        row("a snapshot of them", lambda: service.fill("wide", 200 if small else 3_000, segments, batch=20))
         service.put("tiny", policy="cs-etc", memory_bytes=65_536)
         ids = service.decide([{"router": "tiny"}] * 1000)
         row("200 cold look-ups", lambda: [service.record([each]) for each in ids[:200]])

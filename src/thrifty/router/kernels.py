@@ -163,6 +163,8 @@ def choose_arm(
     first = stream[0]
     while count < wanted:
         picked = index(choose(terms, stats, rule, stream))
+        if picked >= stats.size:  # a negative one is very large here
+            raise ValueError("the policy chose an arm that is not there")
         count += 1
         arm = picked if arm < 0 else arm
         stated = propensity(terms, stats, rule, arm)

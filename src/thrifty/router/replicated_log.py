@@ -88,7 +88,7 @@ class ReplicatedLog(StateLog):
         self._flights[ticket] = Flight(records.key_at(slot), records.get(slot, "segment"), records.get(slot, "arm"), counted)
         return ticket
 
-    def add_outcome(self, state: State, row: Row, slot: int) -> int:
+    def add_outcome(self, state: State, row: Row, slot: int) -> int:  # noqa: ARG002
         """See `StateLog`; applied when it comes back. No other default outcome is written meanwhile."""
         assert self.journal is not None
         default = row.code == "default"
