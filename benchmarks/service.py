@@ -113,7 +113,7 @@ def memory(decisions: int) -> list[str]:
     grown = play(decisions) - before
     return [
         f"| resident memory, growth over {decisions:,} decisions, nine in ten with outcomes | {grown:+.1f} MB of {before:.0f} MB |",
-        f"| decisions that wait for an outcome then, with room for {router.state.records_limit():,} in memory | {router.pending:,} |",
+        f"| decisions that wait for an outcome then, {router.state.records_limit():,} fit in memory | {router.pending:,} |",
     ]
 
 

@@ -4,39 +4,28 @@ Every call appends rows to a log and changes the state only as those rows do (`t
 equals the state before it, randomness included: a decision draws from the stream named by (seed, replica, sequence).
 """
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from math import nan
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from thrifty.router.arms import Arms, ArmsAndPrices
-from thrifty.router.choice import choose
+from thrifty.router.arms import Arms
+from thrifty.router.changing import add_change, make_changes, prune
+from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
-from thrifty.router.engine import Engine, engine_for
+from thrifty.router.engine import engine_for
 from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
 from thrifty.router.explanation import Explanation, explain_segment
-from thrifty.router.outcome import checked_outcome, checked_time, outcome_row
-from thrifty.router.records import CODES, Key, Note
-from thrifty.router.rehearsal import Change, rehearse, try_changes
+from thrifty.router.recording import load, record_soon
+from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
-from thrifty.router.restore import ColdDecisionError, remember
-from thrifty.router.settings import Settings, checked_arms, checked_name, checked_segment, checked_text
+from thrifty.router.settings import Settings, checked_arms, checked_name
 from thrifty.router.snapshots import Snapshots
 from thrifty.router.state import State
 from thrifty.router.state_log import LocalLog, StateLog
-from thrifty.store.log import CHANGE, DECISION, Row
-
-LONGEST_CONTEXT = 10_000
-"""Characters of JSON."""
-
-_new = tuple.__new__  # half the time of calling the class
 
 AT_ONCE = 200
 """Default outcomes that are written while the lock is held once."""
-
-Eligible = Iterable[str] | Mapping[str, float | None]
 
 
 class Router:
@@ -90,7 +79,7 @@ class Router:
         self._open(fresh, store, background)
         if store is not None:
             if self.log.position == 0 or self.state.configuration.deleted:
-                self.wait(self._add_change("create", {"arms": wanted, "settings": given.to_dict()}, engine))
+                self.wait(add_change(self, "create", {"arms": wanted, "settings": given.to_dict()}, engine))
             self.configure(wanted, given, by="start")
 
     @classmethod
@@ -113,7 +102,7 @@ class Router:
             fresh.adopt_replica(journal.replica)
             self.log = ReplicatedLog(self, journal) if journal.shared else LocalLog(journal)
         self.state = self.log.restore(fresh)
-        self._snapshots = Snapshots(self.log, self.name)
+        self.snapshots = Snapshots(self.log, self.name)
         if isinstance(self.log, ReplicatedLog):
             self.log.listen()
 
@@ -123,7 +112,7 @@ class Router:
 
     def close(self) -> None:
         """Keep a snapshot and let go of the store, if this router opened it."""
-        self._snapshots.take_last(self)
+        self.snapshots.take_last(self)
         if self._owned_store is not None:
             self._owned_store.close()
 
@@ -192,7 +181,7 @@ class Router:
     def explain(self, segment: str = "") -> Explanation:
         """What is known about a segment and what would be chosen for it now; print it, or take its `to_dict()`."""
         with self.lock:
-            self._refresh()
+            self.refresh()
             return explain_segment(self.state, segment)
 
     def segments(self) -> list[str]:
@@ -242,93 +231,15 @@ class Router:
         with self.lock:  # taken once for all of them
             asked = [dict(request) for request in requests]
             for request in asked:  # before any of them is decided
-                self._check_request(**request)
+                check_request(self, **request)
             decisions = [self.decide_soon(**request) for request in asked]
         for decision in decisions:
             self.wait(decision.position)
             self.finish(decision)
         return decisions
 
-    def decide_soon(
-        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
-        context: Mapping[str, Any] | None = None,
-    ) -> Decision:  # fmt: skip
-        """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
-        with self.lock:
-            self._refresh()
-            self.log.admit()
-            state = self.state
-            if request_id is not None:
-                known = state.records.answered(checked_text("request_id", request_id))
-                if known is not None:
-                    return self.repeat(known)
-            choice, text = self._check_request(segment, eligible=eligible, context=context)
-            node = state.segments.known(segment) or state.segments.obtain(segment)
-            key, settings, clock = (state.replica, state.sequence + 1), state.settings, state.clock
-            place, why, likely, rule, graduates = choose(state, key[1], node, choice)
-            name, price, code = rule.names[place], rule.prices[place], CODES[why]
-            at, shadow = clock.time(), settings.mode == "shadow"
-            detail = None
-            if choice is not None or text is not None or shadow or node.name != segment:
-                detail = self._detail(choice, text, shadow, None if node.name == segment else node.name)
-            propensity = None if likely != likely else likely  # NaN
-            row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
-            note = None if request_id is None and detail is None else Note(request_id, segment, detail)
-            due, cost = clock.monotonic() + settings.deadline_s, nan if price is None else price
-            slot = state.apply_decision(key, at, due, node, rule.arms[place], why, likely, cost, not shadow, note)
-            decision = Decision(state.id_of(key), name, code, likely, segment, state.configuration.version, rule)
-            decision.position = self.log.add_decision(state, row, slot)
-            self.log.answered(decision)
-            for arm in graduates:
-                self._add_change("graduate", {"arm": state.arms.names[arm]}, None)
-            self.moved_on()
-            return decision
-
-    def _check_request(
-        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
-        context: Mapping[str, Any] | None = None,
-    ) -> tuple[ArmsAndPrices | None, dict[str, Any] | None]:  # fmt: skip
-        """The eligible arms and the context; a ValueError for a wrong request. Nothing may go wrong once the rule has chosen."""
-        if request_id is not None:
-            checked_text("request_id", request_id)
-        if not isinstance(segment, str) or self.state.segments.known(segment) is None:
-            checked_segment(segment)
-        choice = None if eligible is None else self.state.arms.eligible(eligible)
-        return choice, None if context is None else _checked_context(context)
-
-    def _detail(self, choice: ArmsAndPrices | None, context: Any, shadow: bool, counted: str | None) -> str:
-        found: dict[str, Any] = {}
-        if choice is not None:
-            found["eligible"] = [[self.arms.names[arm], price] for arm, price in zip(*choice, strict=True)]
-        if shadow:
-            found["shadow"] = True
-        if counted is not None:
-            found["counted"] = counted
-        if context is not None:
-            found["context"] = context
-        return json.dumps(found)
-
-    def repeat(self, key: Key) -> Decision:
-        """The same decision once more; its reason and fallbacks are of what is known now."""
-        state, slot = self.state, self.state.records.slot(key)
-        assert slot is not None
-        records, note = state.records, state.records.note(key)
-        detail = json.loads(note.detail) if note is not None and note.detail is not None else {}
-        node = state.segments.by_number[records.get(slot, "segment")]
-        segment = node.name if note is None else note.segment
-        try:
-            eligible = state.arms.eligible(dict(detail["eligible"])) if "eligible" in detail else None
-        except ValueError:  # none of those arms is active any more
-            eligible = None
-        rule = state.segments.rule(node, eligible)
-        rule.look(state.segments.sums)
-        decision = Decision(
-            state.id_of(key), state.arms.names[records.get(slot, "made")], CODES[records.get(slot, "code")],
-            records.get(slot, "propensity"), segment, records.get(slot, "version"), rule,
-        )  # fmt: skip
-        decision.position, decision.repeated = self.log.latest(state, slot)[1], True
-        self.log.answered(decision)
-        return decision
+    decide_soon = decide_soon
+    repeat = repeat
 
     def finish(self, decision: Decision) -> None:
         """Note, after waiting for a decision, whether it is given out before it is durable because the store is away."""
@@ -370,56 +281,8 @@ class Router:
             self.wait(position)
         return answer
 
-    def record_soon(
-        self,
-        decision_id: str,
-        reward: float | None = None,
-        *,
-        status: str | None = None,
-        cost: float | None = None,
-        arm: str | None = None,
-        occurred_at: float | None = None,
-        cold: bool = False,
-    ) -> tuple[str, int]:
-        """Like `record`, with the position of the log to wait for.
-
-        A decision that is not in memory is a ColdDecisionError; with `cold` it is looked up in the log, which takes milliseconds.
-        """
-        value, at = checked_outcome(reward, status, cost), checked_time(occurred_at)
-        while True:
-            with self.lock:
-                self._refresh()
-                state = self.state
-                key = state.key_of(decision_id)
-                slot = state.records.slot(key)
-                if slot is not None:
-                    self.log.admit_outcome()
-                    known, position = self.log.latest(state, slot)
-                    row = outcome_row(state, known, value, cost, arm, at)
-                    if isinstance(row, str):
-                        return row, position
-                    position = self.log.add_outcome(state, row, slot)
-                    self.moved_on()
-                    return row.code, position
-            if not cold and self.log.journal is not None:
-                raise ColdDecisionError(decision_id)
-            self.load(decision_id)
-
-    def load(self, decision_id: str) -> None:
-        """Bring a decision back into memory from the log; a KeyError where it is not there either. May take milliseconds."""
-        key = self.state.key_of(decision_id)
-        while True:
-            records = self.state.records
-            removals, found = records.removals, self.log.find(self.state, key)
-            with self.lock:
-                if key in self.state.records:
-                    return
-                if records is not self.state.records or removals != records.removals:
-                    continue  # it may have been here and gone since it was read
-                if not found or found[0].numbers["at"] < self.state.pruned_before:
-                    raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
-                remember(self.state, found[0])
-                return
+    record_soon = record_soon
+    load = load
 
     def expire(self) -> None:
         """Give every decision past its deadline the default outcome, those that are only in the log included."""
@@ -443,7 +306,7 @@ class Router:
         by : who asked, for the log
 
         """
-        self._try_changes(lambda _state: [(action, {"arm": arm, "price": price, "by": by})])
+        make_changes(self, lambda _state: [(action, {"arm": arm, "price": price, "by": by})])
 
     def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
         """Add and price the named arms, retire the others, and take over the settings; nothing of it where anything cannot work."""
@@ -456,62 +319,13 @@ class Router:
                 found.append(("settings", {**settings.to_dict(), "by": by}))
             return found
 
-        self._try_changes(differences)
+        make_changes(self, differences)
 
     def delete(self, *, by: str = "") -> None:
         """Write into the log that the router is no more; the log stays."""
-        self._try_changes(lambda _state: [("delete", {"by": by})])
+        make_changes(self, lambda _state: [("delete", {"by": by})])
 
-    def _try_changes(self, wanted: Callable[[State], list[Change]]) -> None:
-        """Try changes on a copy, without the lock; if all work, log and apply them, unless something else was changed meanwhile."""
-        while True:
-            with self.lock:
-                self._refresh()
-                version, changes = self.state.version, wanted(self.state)
-                arms, settings = self.state.arms.copy(), self.state.settings
-            engine = try_changes(arms, settings, changes)
-            with self.lock:
-                if self.state.version != version:
-                    continue
-                if not changes:
-                    return
-                action, body = changes[0] if len(changes) == 1 else ("changes", {"changes": changes})
-                position = self._add_change(action, body, engine)
-            self.wait(position)
-            return
-
-    def _add_change(self, action: str, body: dict[str, Any], engine: Engine | None) -> int:
-        state, arm = self.state, body.get("arm")
-        row = Row(
-            CHANGE, state.replica, state.sequence, state.clock.time(), None, None, arm, None, None, action, json.dumps(body)
-        )  # fmt: skip
-        position = self.log.add_change(state, row, engine)
-        self.moved_on()
-        return position
-
-    def prune(self, before: float, *, by: str = "") -> int:
-        """Delete decisions made before a time (seconds since 1970) and their outcomes from the log; the number of rows deleted.
-
-        The statistics stay as they are, kept in snapshots. Decisions that may still wait for an outcome stay too. Outcomes of
-        deleted decisions are refused from now on. Changes are never deleted, and this becomes one more.
-        """
-        journal = self.log.journal
-        if journal is None:
-            raise ValueError("a router without a store has no log to prune")
-        self.expire()
-        with self.lock:
-            state = self.state
-            oldest = state.deadlines.oldest_waiting(state.records, state.clock)
-            before = min(before, state.clock.time() - state.settings.deadline_s, oldest)
-            position = self._add_change("prune", {"before": before, "by": by}, None)
-        self.wait(position)
-        covered = self._snapshots.take_now(self)
-        rows = journal.prune(before=before, upto=covered)
-        with self.lock:
-            position = self._add_change("pruned", {"before": before, "rows": rows, "by": by}, None)
-        self.wait(position)
-        self._snapshots.take_now(self)
-        return rows
+    prune = prune
 
     # -- the log -----------------------------------------------------------------------------------------------------
 
@@ -533,10 +347,10 @@ class Router:
         state = self.state
         if state.records.n_bytes > state.settings.memory_bytes:
             make_room(self)
-        if self.log.position >= self._snapshots.due_at:
-            self._snapshots.take_if_due(self)
+        if self.log.position >= self.snapshots.due_at:
+            self.snapshots.take_if_due(self)
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Bring the state up to date before a call: restored if the log lost rows, and without decisions past their deadline."""
         self._restore_if_stale()
         deadlines = self.state.deadlines
@@ -555,14 +369,3 @@ class Router:
     def _restore_if_stale(self) -> None:
         if self.log.stale:
             self.state = self.log.restore(self._fresh.begun_anew())
-
-
-def _checked_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """`context`, or a ValueError where JSON cannot express it or it is too long for the log."""
-    try:
-        text = json.dumps(dict(context), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"context must be made of what JSON can express, got {context!r:.80}") from None
-    if len(text) > LONGEST_CONTEXT:
-        raise ValueError(f"context must be at most {LONGEST_CONTEXT} characters of JSON, got {len(text)}")
-    return dict(context)

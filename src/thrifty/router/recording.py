@@ -1,0 +1,62 @@
+"""Recording: an outcome becomes a row, counted and handed to the log."""
+
+from typing import TYPE_CHECKING
+
+from thrifty.router.outcome import checked_outcome, checked_time, outcome_row
+from thrifty.router.restore import ColdDecisionError, remember
+
+if TYPE_CHECKING:
+    from thrifty.router.router import Router
+
+
+def record_soon(
+    router: "Router",
+    decision_id: str,
+    reward: float | None = None,
+    *,
+    status: str | None = None,
+    cost: float | None = None,
+    arm: str | None = None,
+    occurred_at: float | None = None,
+    cold: bool = False,
+) -> tuple[str, int]:
+    """Like `record`, with the position of the log to wait for.
+
+    A decision that is not in memory is a ColdDecisionError; with `cold` it is looked up in the log, which takes milliseconds.
+    """
+    value, at = checked_outcome(reward, status, cost), checked_time(occurred_at)
+    while True:
+        with router.lock:
+            router.refresh()
+            state = router.state
+            key = state.key_of(decision_id)
+            slot = state.records.slot(key)
+            if slot is not None:
+                router.log.admit_outcome()
+                known, position = router.log.latest(state, slot)
+                row = outcome_row(state, known, value, cost, arm, at)
+                if isinstance(row, str):
+                    return row, position
+                position = router.log.add_outcome(state, row, slot)
+                router.moved_on()
+                return row.code, position
+        if not cold and router.log.journal is not None:
+            raise ColdDecisionError(decision_id)
+        load(router, decision_id)
+
+
+def load(router: "Router", decision_id: str) -> None:
+    """Bring a decision back into memory from the log; a KeyError where it is not there either. May take milliseconds."""
+    key = router.state.key_of(decision_id)
+    while True:
+        records = router.state.records
+        removals, found = records.removals, router.log.find(router.state, key)
+        with router.lock:
+            if key in router.state.records:
+                return
+            if records is not router.state.records or removals != records.removals:
+                continue  # it may have been here and gone since it was read
+            if not found or found[0].numbers["at"] < router.state.pruned_before:
+                raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")
+            remember(router.state, found[0])
+            return
