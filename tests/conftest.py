@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -8,6 +9,9 @@ from tests.postgres import Postgres
 # Kernels compile on first use, so there is no deadline; examples are the same on every run, so that a failure can be repeated.
 settings.register_profile("thrifty", deadline=None, derandomize=True)
 settings.load_profile("thrifty")
+
+# Routers run their policies interpreted, which gives the same results, unless a test says otherwise.
+os.environ["THRIFTY_COMPILE"] = "never"
 
 
 @pytest.fixture(scope="session")

@@ -20,11 +20,6 @@ from thrifty.store import open_store
 ARMS: dict[str, float | None] = {"a": 0.3, "b": 0.2, "c": 0.1}
 
 
-@pytest.fixture(autouse=True)
-def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THRIFTY_COMPILE", "never")
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'r.db'}"

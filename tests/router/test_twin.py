@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
@@ -247,11 +246,6 @@ def answer_of(record: Any, decision_id: str, outcome: dict[str, Any]) -> Any:
 def _fast_folder() -> str | None:
     """Memory, where there is a file system of it: every step waits for a commit."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
-@pytest.fixture(autouse=True)
-def _uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THRIFTY_COMPILE", "never")
 
 
 def test_the_router_and_its_twin_are_the_same_whatever_is_done() -> None:

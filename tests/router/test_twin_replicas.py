@@ -198,11 +198,6 @@ class Replicas(RuleBasedStateMachine):
         self.agree()
 
 
-@pytest.fixture(autouse=True)
-def _uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THRIFTY_COMPILE", "never")
-
-
 def test_two_replicas_and_the_twin_agree_whatever_is_done(postgres: Postgres) -> None:
     url = postgres.database()
     Replicas.stores = [open_store(url), open_store(url)]

@@ -15,6 +15,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.fixture(autouse=True)
+def _compiled_routers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls to routers run on the event loop, as they do in production."""
+    monkeypatch.setenv("THRIFTY_COMPILE", "wait")
+
+
 class Service:
     """`thrifty serve` in a process of its own."""
 
