@@ -24,9 +24,7 @@ class LogRowError(Exception):
     """A row of a router's log cannot be applied. `thrifty repair` shows it and can void it."""
 
     def __init__(self, router: str, position: int, row: Row, cause: Exception) -> None:
-        super().__init__(
-            f"row {position} of the log of {router!r} cannot be applied: {type(cause).__name__}: {cause}; see `thrifty repair`"
-        )
+        super().__init__(f"row {position} of the log of {router!r} cannot be applied: {type(cause).__name__}: {cause}")
         self.router, self.position, self.row, self.cause = router, position, row, cause
 
 
