@@ -64,8 +64,7 @@ class Twin:
 
     def _decided(self, row: Row) -> None:
         detail = json.loads(row.detail or "{}")
-        segment, pending = self._segment(row.segment or ""), 0 if detail.get("shadow") else 1
-        assert detail.get("counted", row.segment or "") == segment
+        segment, pending = self._make_segment(detail.get("counted", row.segment or "")), 0 if detail.get("shadow") else 1
         due = row.at + self.settings["deadline_s"]
         made = Made(row, segment, due, self.version, str(row.arm), (pending, 0, 0.0, 0.0))
         self.decisions[row.replica, row.sequence] = made
@@ -73,11 +72,15 @@ class Twin:
         self.sequences[row.replica] = max(row.sequence, self.sequences.get(row.replica, 0))
 
     def _segment(self, name: str) -> str:
-        """Where a decision for a segment counts: there, or in the nearest one above when there are too many."""
+        """Where a decision for a segment is to count: there, or in the nearest one above when there are too many."""
         missing = [each for each in path_of(name) if each not in self.segments]
         if len(self.segments) + len(missing) <= self.settings["max_segments"]:
-            self.segments.extend(reversed(missing))
+            return name
         return next(each for each in path_of(name) if each in self.segments)
+
+    def _make_segment(self, name: str) -> str:
+        self.segments.extend(reversed([each for each in path_of(name) if each not in self.segments]))
+        return name
 
     def _settled(self, row: Row) -> None:
         """The last outcome holds; a default never takes the place of anything."""

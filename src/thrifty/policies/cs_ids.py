@@ -333,7 +333,7 @@ POLICY = Policy(
         "exchange": Number(
             1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0
         ),
-        "draws": Number(30, "posterior draws per arm", low=2, whole=True),
+        "draws": Number(30, "posterior draws per arm", low=2, high=10_000, whole=True),
         "power": Number(3.0, "of the regret in the ratio; 2 explores more", low=1.01, high=10.0),
         "leniency": Number(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0

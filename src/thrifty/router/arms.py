@@ -33,9 +33,13 @@ class Arms:
         """Names of the arms that may be chosen."""
         return [name for name, status in zip(self.names, self.status, strict=True) if status == "active"]
 
-    def everyone(self) -> list[int]:
-        """The numbers of all arms there ever were."""
-        return list(range(len(self.names)))
+    def find(self, name: str | None) -> int | None:
+        """The number of an arm, or None."""
+        return self._index.get(name)
+
+    def numbers(self, name: str | None) -> list[int]:
+        """The number of one arm, or of all there ever were where none is named."""
+        return list(range(len(self.names))) if name is None else [self.index(name)]
 
     def active_at_prices(self) -> ArmsAndPrices:
         """All arms that may be chosen, at their prices."""

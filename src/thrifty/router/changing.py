@@ -53,6 +53,7 @@ def prune(router: "Router", before: float, *, by: str = "") -> int:
     if journal is None:
         raise ValueError("a router without a store has no log to prune")
     router.expire()
+    router.log.flush()
     with router.lock:
         state = router.state
         oldest = state.deadlines.oldest_waiting(state.records, state.clock)

@@ -6,11 +6,12 @@ queue, and the next deadline is the least of their heads. A short deadline never
 
 import math
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from thrifty.router.records import DecisionRecords, Key
+from thrifty.router.records import WAITING, WIDTH, DecisionRecords, Key
 
 
 @dataclass(slots=True)
@@ -52,55 +53,56 @@ class Deadlines:
         found = [period for period in self.periods if period.first <= position]
         return found[-1] if found else self.periods[0]
 
-    def add(self, key: Key, due: float, period: Period | None = None) -> None:
-        """Let a decision in memory wait."""
-        (period or self.periods[-1]).queue.append((due, key))
-        self.next_due = min(self.next_due, due)
+    def add(self, key: Key, due: float, records: DecisionRecords, period: Period | None = None) -> None:
+        """Let a decision in memory wait. Settled ones leave the queue two at a time, so that it stays short."""
+        queue = (period or self.periods[-1]).queue
+        queue.append((due, key))
+        for _ in range(2):
+            if not _waits(records, queue[0][1]) and queue[0][1] != key:
+                queue.popleft()
+        if due < self.next_due:
+            self.next_due = due
 
     def evict(self, key: Key, due: float, position: int) -> None:
         """A decision that waits is leaving memory; its row is at `position` of the log."""
         period = self.period_at(position)
         if period.cold_after >= period.cold_upto:
             period.cold_after, period.cold_due = position - 1, due
+        period.cold_after, period.cold_due = min(period.cold_after, position - 1), min(period.cold_due, due)
         period.cold_upto = max(period.cold_upto, position)
         self.next_due = min(self.next_due, period.cold_due)
         if period.queue and period.queue[0][1] == key:
             period.queue.popleft()
 
-    def drop(self, key: Key) -> None:
-        """The default outcome of a decision that was next is on its way."""
-        for period in self.periods:
-            if period.queue and period.queue[0][1] == key:
-                period.queue.popleft()
-
-    def next_in_memory(self, records: DecisionRecords, now: float) -> Key | None:
-        """A decision in memory that waits and is past its deadline; otherwise None, and `next_due` is known again."""
+    def due_in_memory(self, records: DecisionRecords, now: float, most: int) -> list[Key]:
+        """Decisions in memory that wait and are past their deadline, so many at most. `next_due` is known again."""
+        found: list[Key] = []
         self.next_due = math.inf
         for period in self.periods:
-            queue = period.queue
-            while queue:
-                due, key = queue[0]
-                slot = records.slot(key)
-                if slot is not None and records.get(slot, "waiting"):
-                    if due <= now:
-                        self.next_due = due
-                        return key
+            for due, key in self._waiting(period, records):
+                if due > now or len(found) == most:
                     self.next_due = min(self.next_due, due)
                     break
-                queue.popleft()
+                found.append(key)
             self.next_due = min(self.next_due, period.cold_due)
-        return None
+        if found:
+            self.next_due = min(self.next_due, now)
+        return found
 
-    def cold_periods(self, now: float) -> list[Period]:
-        """Periods with decisions in the log that may be due."""
-        return [period for period in self.periods if period.cold_due <= now]
+    @staticmethod
+    def _waiting(period: Period, records: DecisionRecords) -> Iterator[tuple[float, Key]]:
+        """Those of a period that wait in memory, in order; others at the head of its queue are dropped."""
+        queue = period.queue
+        while queue and not _waits(records, queue[0][1]):
+            queue.popleft()
+        return ((due, key) for due, key in list(islice(queue, 1000)) if _waits(records, key))
 
     def oldest_waiting(self, records: DecisionRecords, clock: Any) -> float:
         """When the oldest decision that waits was made, about: none was made before; infinity where nobody waits."""
         found = []
         for period in self.periods:
-            heads = [slot for _, key in islice(period.queue, 1) if (slot := records.slot(key)) is not None]
-            found += [float(records.get(slot, "at")) for slot in heads]
+            slots = [records.slot(key) for _, key in islice(self._waiting(period, records), 100)]
+            found += [float(records.get(slot, "at")) for slot in slots if slot is not None]
             if period.cold_after < period.cold_upto:
                 found.append(clock.time() - (period.deadline_s - (period.cold_due - clock.monotonic())))
         return min(found, default=math.inf)
@@ -109,9 +111,9 @@ class Deadlines:
         """Per period that matters: first position, deadline, and the position after which somebody may wait."""
         found = []
         for period in self.periods:
-            waiting = (slot for _, key in period.queue if (slot := records.slot(key)) is not None and records.get(slot, "waiting"))
-            # Replicas' decisions may be a little out of order, so the first of them is looked for among a hundred.
-            low = [int(position) - 1 for slot in islice(waiting, 100) if (position := records.get(slot, "logged"))]
+            slots = (records.slot(key) for _, key in period.queue if _waits(records, key))
+            landed = (int(position) - 1 for slot in slots if slot is not None and (position := records.get(slot, "logged")))
+            low = list(islice(landed, 100))  # replicas' decisions may be a little out of order
             if period.cold_after < period.cold_upto:
                 low.append(period.cold_after)
             if low or period is self.periods[-1]:
@@ -127,3 +129,8 @@ class Deadlines:
                 period.cold_after, period.cold_upto, period.cold_due = int(low), position, 0.0
             self.periods.append(period)
         self.next_due = min(period.cold_due for period in self.periods)
+
+
+def _waits(records: DecisionRecords, key: Key) -> bool:
+    slot = records.slot(key)
+    return slot is not None and records.integers[slot * WIDTH + WAITING] == 1

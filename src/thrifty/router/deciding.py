@@ -33,14 +33,21 @@ def decide_soon(
         router.refresh()
         router.log.admit()
         state = router.state
+        if state.configuration.deleted:
+            raise ValueError(f"router {router.name!r} was deleted")
         if request_id is not None:
             known = state.records.answered(checked_text("request_id", request_id))
             if known is not None:
                 return repeat(router, known)
         choice, text = check_request(router, segment, eligible=eligible, context=context)
+        count = len(state.segments)
         node = state.segments.known(segment) or state.segments.obtain(segment)
         key, settings, clock = (state.replica, state.sequence + 1), state.settings, state.clock
-        place, why, likely, rule, graduates = choose(state, key[1], node, choice)
+        try:
+            place, why, likely, rule, graduates = choose(state, key[1], node, choice)
+        except Exception:
+            state.segments.take_back(count)
+            raise
         name, price, code = rule.names[place], rule.prices[place], CODES[why]
         at, shadow = clock.time(), settings.mode == "shadow"
         detail = None
@@ -71,7 +78,6 @@ def check_request(
     choice = None if eligible is None else state.arms.eligible(eligible)
     if not isinstance(segment, str) or state.segments.known(segment) is None:
         checked_segment(segment)
-        state.segments.rule(state.segments.root, choice)  # a policy that cannot work must fail before the segment is made
     return choice, None if context is None else _checked_context(context)
 
 
@@ -100,8 +106,7 @@ def repeat(router: "Router", key: Key) -> Decision:
         eligible = state.arms.eligible(dict(detail["eligible"])) if "eligible" in detail else None
     except ValueError:  # none of those arms is active any more
         eligible = None
-    rule = state.segments.rule(node, eligible)
-    rule.look(state.segments.sums)
+    rule = state.segments.look(node, eligible)
     decision = Decision(
         state.id_of(key), state.arms.names[records.get(slot, "made")], CODES[records.get(slot, "code")],
         records.get(slot, "propensity"), segment, records.get(slot, "version"), rule,

@@ -30,7 +30,8 @@ from thrifty.router.packing import Bytes, Layout, tuple_maker
 from thrifty.router.records import ARRIVED, DecisionRecord
 from thrifty.router.segment_sums import SegmentSums
 
-_making = threading.Lock()
+_making = threading.RLock()  # engines, codes and kernels
+_loading = threading.Lock()  # one at a time: the compiler uses all of a core
 
 
 class Counting(NamedTuple):
@@ -122,7 +123,7 @@ class RuleCode:
 
     def load(self) -> None:
         """Load or compile all kernels here."""
-        with _making:
+        with _loading:
             if not self.compiled:
                 _Rehearsal(self).load()
 
@@ -141,7 +142,9 @@ class Engine:
         """The rule's code; a ValueError where the policy needs to know the costs."""
         found = self._codes.get(known_costs)
         if found is None:
-            found = self._codes[known_costs] = RuleCode(self.policy, self.spec, known_costs)
+            with _making:
+                found = self._codes.get(known_costs) or RuleCode(self.policy, self.spec, known_costs)
+                self._codes = {**self._codes, known_costs: found}
         return found
 
     def prepare(self, arms_and_prices: ArmsAndPrices) -> None:

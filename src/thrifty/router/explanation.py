@@ -85,8 +85,7 @@ def explain_segment(state: State, name: str) -> Explanation:
     """The explanation of a segment; one that was never used is explained by the nearest one above it."""
     arms, settings, segments = state.arms, state.settings, state.segments
     segment = segments.nearest(name)
-    rule = segments.rule(segment)
-    rule.look(segments.sums)
+    rule = segments.look(segment)
     floor, known = float(rule.facts[FLOOR]), rule.facts[GREEDY] >= 0
     best = arms.names[rule.arms[int(rule.facts[BEST])]] if known else None
     chosen = arms.names[rule.arms[int(rule.facts[GREEDY])]] if known else None
@@ -108,14 +107,15 @@ def _explain_arm(
     arms: Arms, arm: int, own: tuple[Any, ...], recent: tuple[Any, ...], effective: tuple[Any, ...], floor: float
 ) -> ArmExplanation:
     sent, pending, seen, reward_sum, spent, priced = own
-    _, _, weight, won, paid = effective
+    weight, won, paid = (max(number, 0.0) for number in effective[2:5])
+    remembered = max(recent[2], 0.0)  # corrections of forgotten outcomes can leave less than nothing
     mean = won / weight if weight else None
     width = _radius(_LEVEL, weight) if weight else 1.0
     price = arms.prices[arm]
     learnt = paid / weight if weight and priced else None
     return ArmExplanation(
         arm=arms.names[arm], status=arms.status[arm], newcomer=arm in arms.newcomers, decisions=sent, outcomes=int(seen),
-        pending=pending, remembered=round(recent[2], 1), borrowed=round(weight - recent[2], 1), reward_sum=reward_sum, mean=mean,
+        pending=pending, remembered=round(remembered, 1), borrowed=round(weight - remembered, 1), reward_sum=reward_sum, mean=mean,
         low=max(mean - width, 0.0) if mean is not None else 0.0, high=min(mean + width, 1.0) if mean is not None else 1.0,
         cost=price if price is not None else learnt, spent=spent,
         feasible=mean is not None and mean >= floor and arms.status[arm] == "active",

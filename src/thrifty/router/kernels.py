@@ -342,11 +342,13 @@ def add_outcome(
             remembered = recent[segment, arm]
             remembered.sent += sent
             remembered.pending += sent - seen
-            paid = cost
+            # Less than nothing cannot be remembered: what is taken back may be forgotten already.
+            taken, won = max(1.0 * seen, -max(remembered.seen, 0.0)), max(reward, -max(remembered.reward_sum, 0.0))
+            paid = max(cost, -max(remembered.cost_sum, 0.0))
             if seen == 1 and priced == 0 and remembered.seen > 0.0:
                 paid = remembered.cost_sum / remembered.seen  # an outcome of unknown cost changes no average
             if (outcome or cost != 0.0) and take_in(
-                recent[segment], unpack(recollections[segment]), arm, 1.0 * seen, reward, paid, True
+                recent[segment], unpack(recollections[segment]), arm, taken, won, paid, True
             ) == RESTART:  # fmt: skip
                 restarts[segment] += 1
         child_seen, child_reward, child_had_seen, child_had_reward = known.seen, known.reward_sum, had_seen, had_reward

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from thrifty.router.outcome import checked_outcome, checked_time, outcome_row
+from thrifty.router.replicated_log import ReplicatedLog
 from thrifty.router.restore import ColdDecisionError, remember
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def record_soon(
     A decision that is not in memory is a ColdDecisionError; with `cold` it is looked up in the log, which takes milliseconds.
     """
     value, at = checked_outcome(reward, status, cost), checked_time(occurred_at)
+    cost = None if cost is None else float(cost)
     while True:
         with router.lock:
             router.refresh()
@@ -32,7 +34,7 @@ def record_soon(
             key = state.key_of(decision_id)
             slot = state.records.slot(key)
             if slot is not None:
-                router.log.admit_outcome()
+                router.log.admit_outcome(key)
                 known, position = router.log.latest(state, slot)
                 row = outcome_row(state, known, value, cost, arm, at)
                 if isinstance(row, str):
@@ -49,12 +51,15 @@ def load(router: "Router", decision_id: str) -> None:
     """Bring a decision back into memory from the log; a KeyError where it is not there either. May take milliseconds."""
     key = router.state.key_of(decision_id)
     while True:
-        records = router.state.records
-        removals, found = records.removals, router.log.find(router.state, key)
+        state = router.state
+        if not isinstance(router.log, ReplicatedLog):
+            router.wait(state.reset_at)  # what a reset forgot must be in the log before it is looked for there
+        records, version, removals = state.records, state.version, state.records.removals
+        found = router.log.find(state, key)
         with router.lock:
             if key in router.state.records:
                 return
-            if records is not router.state.records or removals != records.removals:
+            if records is not router.state.records or removals != records.removals or version != router.state.version:
                 continue  # it may have been here and gone since it was read
             if not found or found[0].numbers["at"] < router.state.pruned_before:
                 raise KeyError(f"no decision {decision_id!r:.80} is known: it is wrong, or older than what is remembered")

@@ -175,6 +175,8 @@ class DecisionRecords:
         if slot is None:
             return
         self.removals += 1
+        if len(self._order) > 2 * len(self._slots) + 64:
+            self._order = deque(each for each in self._order if each in self._slots)
         self._free.append(slot)
         self.n_bytes -= BYTES_OF_RECORD
         note = self._notes.pop(key, None)

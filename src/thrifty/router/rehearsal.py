@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.router.arms import ACTIONS, Arms
+from thrifty.router.arms import Arms
 from thrifty.router.engine import Engine, engine_for
 from thrifty.router.records import ARRIVED, DecisionRecord
 from thrifty.router.rule_instance import RuleTemplate
@@ -21,7 +21,7 @@ def try_changes(arms: Arms, settings: Settings, changes: list[Change]) -> Engine
     for action, body in changes:
         if action == "settings":
             settings = Settings.from_dict(body)
-        elif action in ACTIONS or action not in ("delete", "create", "graduate"):
+        elif action != "delete":
             arms.check_change(action, body["arm"], body["price"])
             if action != "reset":
                 arms.change(action, body["arm"], body["price"])

@@ -15,7 +15,7 @@ import numpy as np
 from thrifty.router.decision import Decision
 from thrifty.router.engine import Engine
 from thrifty.router.records import ARRIVED, DEFAULTED, Key, Numbers, number_or_nan
-from thrifty.router.restore import Recalled, recall, remember, restore
+from thrifty.router.restore import Recalled, passed_over, recall, remember, restore
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
@@ -47,61 +47,68 @@ class Flight:
 class ReplicatedLog(StateLog):
     """Writes to the log, and listens to it for one router; see `thrifty.store.log.Listener`."""
 
+    journal: Journal
+
     def __init__(self, router: "Router", journal: Journal) -> None:
         self._router, self.journal = router, journal
         self._flights: dict[int, Flight] = {}
         self._outcomes: dict[Key, tuple[int, Row]] = {}  # taken here and not in the log yet
+        self._expiring: set[Key] = set()  # decisions whose default outcome is not in the log yet
+        self._flying: set[Key] = set()  # keys of the flights
 
     # -- StateLog ----------------------------------------------------------------------------------------------------
 
     def restore(self, fresh: State) -> State:
         """See `StateLog`."""
-        assert self.journal is not None
         state, self.position, self.snapshot_position = restore(fresh, self.journal)
         return state
 
     def listen(self) -> None:
         """Follow the log from where it was restored."""
-        assert self.journal is not None
         self.journal.listen(self)
 
     def admit(self) -> None:
         """See `StateLog`. For a while the store still takes decisions that it can keep."""
         if self.failed is not None:
             raise StoreError(f"this router cannot follow its log: {self.failed}")
-        assert self.journal is not None
         self.journal.admit(keep=True)
 
-    def admit_outcome(self) -> None:
-        """See `StateLog`. Outcomes are not kept for a store that is away."""
+    def admit_outcome(self, key: Key) -> None:
+        """See `StateLog`. Outcomes are not kept for a store that is away, and a decision must be in the log before its outcome."""
         self.admit()
-        assert self.journal is not None
         self.journal.admit(keep=False)
+        if key in self._flying:
+            raise StoreError("the decision is not stored yet: send the outcome again")
 
     def add_decision(self, state: State, row: Row, slot: int) -> int:
         """See `StateLog`."""
-        assert self.journal is not None
-        ticket = self.journal.append(row, keep=True)
         records = state.records
+        flight = Flight(
+            records.key_at(slot), records.get(slot, "segment"), records.get(slot, "arm"), records.get(slot, "sent")
+        )  # fmt: skip
+        try:
+            ticket = self.journal.append(row, keep=True)
+        except StoreError:
+            self._count(state, flight, -1)
+            records.remove(flight.key)
+            raise
         records.put(slot, "position", ticket)
-        counted = records.get(slot, "sent")
-        self._flights[ticket] = Flight(records.key_at(slot), records.get(slot, "segment"), records.get(slot, "arm"), counted)
+        self._flights[ticket] = flight
+        self._flying.add(flight.key)
         return ticket
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:  # noqa: ARG002
         """See `StateLog`; applied when it comes back. No other default outcome is written meanwhile."""
-        assert self.journal is not None
         default = row.code == "default"
         ticket = self.journal.append(row, keep=default)
         if default:
-            state.deadlines.drop((row.replica, row.sequence))
+            self._expiring.add((row.replica, row.sequence))
         else:
             self._outcomes[row.replica, row.sequence] = ticket, row
         return ticket
 
     def add_change(self, state: State, row: Row, engine: Engine | None) -> int:  # noqa: ARG002
         """See `StateLog`; applied when it comes back."""
-        assert self.journal is not None
         return self.journal.append(row, keep=False)
 
     def latest(self, state: State, slot: int) -> tuple[Numbers, int]:
@@ -112,15 +119,19 @@ class ReplicatedLog(StateLog):
             del self._outcomes[key]
             row = None
         if row is None:
-            return super().latest(state, slot)
+            numbers = records.numbers(slot)
+            return numbers, 0 if records.get(slot, "logged") else records.get(slot, "position")
         ahead = records.table[slot : slot + 1].copy()
         ahead["arm"], ahead["settled"] = state.arms.index(row.arm), DEFAULTED if row.code == "default" else ARRIVED
         ahead["outcome_at"], ahead["outcome_value"] = row.at, number_or_nan(row.value)
         ahead["outcome_cost"] = number_or_nan(row.cost)
         return (ahead.view(np.int64).data, ahead.view(np.float64).data, 0), ticket
 
+    def may_evict(self, position: int) -> bool:  # noqa: ARG002
+        """See `StateLog`: what has a position in a shared log is durable."""
+        return True
+
     def _is_lost(self, ticket: int) -> bool:
-        assert self.journal is not None
         try:
             self.journal.is_durable(ticket)
         except StoreError:
@@ -130,7 +141,7 @@ class ReplicatedLog(StateLog):
     def may_expire(self, state: State, key: Key, now: float) -> bool:
         """See `StateLog`: one of this replica's own, or of a replica that is gone."""
         slot = state.records.slot(key)
-        if slot is None:
+        if slot is None or key in self._expiring or key in self._flying:
             return False
         late = now - state.records.get(slot, "due")
         return (key[0] == state.replica or late >= GRACE_S + state.replica % 4) and self._takes_rows()
@@ -169,7 +180,6 @@ class ReplicatedLog(StateLog):
 
     def find(self, state: State, key: Key) -> list[Recalled]:
         """See `StateLog`: as far as the log has been applied here. Waits for a decision of another replica that is on its way."""
-        assert self.journal is not None
         rows = self.journal.find(*key)
         self._catch_up_to(rows[0][0] if rows else 0)
         return recall(state, self.journal.find(*key, before=self.position + 1)) if rows else []
@@ -181,31 +191,34 @@ class ReplicatedLog(StateLog):
                 raise StoreError(f"this replica has not read row {position} of the log yet: try again")
             time.sleep(0.002)
 
+    def flush(self) -> None:
+        """See `StateLog`; a StoreError where that takes too long."""
+        until = time.monotonic() + PATIENCE_S
+        while self._expiring:
+            if time.monotonic() > until:
+                raise StoreError("default outcomes are not stored yet: try again")
+            time.sleep(0.002)
+
     def wait(self, position: int) -> None:
         """See `StateLog`."""
-        assert self.journal is not None
         self.journal.wait(position)
 
     def is_durable(self, position: int) -> bool:
         """See `StateLog`."""
-        assert self.journal is not None
         return self.journal.is_durable(position)
 
     def is_degraded(self, position: int) -> bool:
         """See `StateLog`."""
-        assert self.journal is not None
         return self.journal.is_degraded(position)
 
     def leave(self) -> None:
         """See `StateLog`."""
-        assert self.journal is not None
         self.journal.ignore()
 
     # -- Listener, in the thread of the store --------------------------------------------------------------------------
 
     def catch_up(self, upto: int) -> None:
         """Read what was written since the router was restored."""
-        assert self.journal is not None
         for position, row in self.journal.read(self.position, upto):
             self.take(position, row, None)
 
@@ -216,18 +229,21 @@ class ReplicatedLog(StateLog):
             return
         found: list[Recalled] = []
         if row.kind == OUTCOME and key not in router.state.records:
-            assert self.journal is not None
             found = recall(router.state, self.journal.find(*key, before=position))
         with router.lock:
             state, flight = router.state, None if ticket is None else self._flights.pop(ticket, None)
+            if flight is not None:
+                self._flying.discard(flight.key)
+            if row.kind == OUTCOME:
+                self._expiring.discard(key)
             if flight is not None and flight.present and row.kind == DECISION:
                 self._landed(state, key, position)
             elif row.kind != OUTCOME or key in state.records or found:
                 if row.kind == OUTCOME and key not in state.records:
                     remember(state, found[0])
                 self._apply(state, row, position)
-            elif not state.pruned_before:
-                raise KeyError(f"there is no decision {state.id_of(key)}")
+            else:
+                passed_over(state, row, position)
             if ticket is not None and row.kind == OUTCOME and self._outcomes.get(key, (0, None))[0] == ticket:
                 del self._outcomes[key]
             self.position = position
@@ -247,14 +263,17 @@ class ReplicatedLog(StateLog):
             records.put(slot, "position", kept if row.kind == OUTCOME else 0)
         if row.kind == CHANGE and state.records is not records:  # created anew
             for flight in self._flights.values():
+                state.decided -= flight.present  # it is counted when it lands
                 flight.present = False
 
     def refuse(self, ticket: int, known: Row) -> None:
         """Take a decision back: its request_id was decided before, and whoever waits gets that decision instead."""
         router, key = self._router, (known.replica, known.sequence)
-        found = [] if key in router.state.records else recall(router.state, [(self.position, known)])
+        rows = [] if key in router.state.records else self.journal.find(*key, before=self.position + 1)
+        found = recall(router.state, rows or [(self.position, known)])
         with router.lock:
             state, flight = router.state, self._flights.pop(ticket)
+            self._flying.discard(flight.key)
             if flight.present:
                 self._count(state, flight, -1)
                 state.records.remove(flight.key)

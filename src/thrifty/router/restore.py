@@ -1,6 +1,7 @@
 """Restoring: the state that a log amounts to, from the newest snapshot that is whole and every row after it."""
 
 import json
+import logging
 from typing import Any, NamedTuple
 
 from thrifty.forgetting import KEEP_ALL
@@ -10,8 +11,10 @@ from thrifty.router.engine import counting_for
 from thrifty.router.records import ARRIVED, CODES, DEFAULTED, DecisionRecords, Key, Note, number_or_nan
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.snapshot import load
-from thrifty.router.state import State, forget_outcomes, is_shadow, note_of
+from thrifty.router.state import State, counted_name, forget_outcomes, is_shadow, note_of
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
+
+log = logging.getLogger("thrifty.router")
 
 MOST_INTERPRETED = 1000
 """Decisions that an interpreted rule is asked for again at the start, at most."""
@@ -46,21 +49,23 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
     The rows are decisions, outcomes, creations and resets in order; outcomes of other decisions are passed over. A router that was
     created anew knows nothing of decisions before that.
     """
-    records, sums, counting = DecisionRecords(), SegmentSums(len(state.arms.names), KEEP_ALL), counting_for(KEEP_ALL)
+    arms = state.arms  # once: the router may be created anew meanwhile
+    records, sums, counting = DecisionRecords(), SegmentSums(len(arms.names), KEEP_ALL), counting_for(KEEP_ALL)
     sums.add(-1)
     segments: dict[Key, tuple[int, Note | None]] = {}
-    created = max((n for n, (_, row) in enumerate(rows) if row.kind == CHANGE and row.code == "create"), default=-1)
-    for position, row in rows[created + 1 :]:
+    for position, row in rows:
+        if position <= state.created_at or (row.kind != CHANGE and arms.find(row.arm) is None):
+            continue  # of the router before it was deleted and created anew
         key = row.replica, row.sequence
         slot = records.slot(key)
         if row.kind == DECISION:
             note = note_of(row)
-            segment = state.segments.nearest(_counted_name(row)).number
+            segment = state.segments.nearest(counted_name(row) or row.segment or "").number
             segments[key] = segment, note
             due = state.due_of(row.at, state.deadlines.period_at(position).deadline_s)
             slot = records.add(key, None)
             counting.count_decision.call(
-                records.table, slot, *sums.tables(), *key, 0, state.arms.index(row.arm), CODES.index(row.code), state.version,
+                records.table, slot, *sums.tables(), *key, 0, arms.index(row.arm), CODES.index(row.code), state.version,
                 row.at, due, number_or_nan(row.value), number_or_nan(row.cost), int(not (note and is_shadow(note.detail))),
             )  # fmt: skip
             records.put(slot, "segment", 0)
@@ -71,12 +76,12 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
                 how = DEFAULTED if row.code == "default" else ARRIVED
                 value, cost = number_or_nan(row.value), number_or_nan(row.cost)
                 counting.count_outcome.call(
-                    records.table, slot, state.arms.index(row.arm), value, cost, row.at, how, *sums.everything()
+                    records.table, slot, arms.index(row.arm), value, cost, row.at, how, *sums.everything()
                 )  # fmt: skip
                 records.put(slot, "position", position)
         elif row.code == "reset":
             arm = json.loads(str(row.detail))["arm"]
-            forget_outcomes(records.table, list(range(len(state.arms.names))) if arm is None else [state.arms.index(arm)])
+            forget_outcomes(records.table, arms.numbers(arm))
     found = []
     for key, (segment, note) in segments.items():
         slot = records.slot(key)
@@ -84,11 +89,6 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
         records.put(slot, "segment", segment)
         found.append(Recalled(key, records.table[slot].copy(), note))
     return found
-
-
-def _counted_name(row: Row) -> str:
-    counted = json.loads(row.detail).get("counted") if row.detail is not None and '"counted"' in row.detail else None
-    return row.segment or "" if counted is None else counted
 
 
 def remember(state: State, recalled: Recalled, *, newest: bool = False) -> int:
@@ -104,8 +104,9 @@ def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
     for at, body in journal.snapshots():
         try:
             state = load(fresh, body, at)
-        except (ValueError, KeyError, TypeError):  # of another format: an older one, or the whole log, will do
-            state = fresh
+        except Exception as error:  # broken or of another format: an older one, or the whole log, will do
+            log.warning("a snapshot cannot be used", extra={"facts": {"router": fresh.name, "position": at, "error": repr(error)}})
+            state = fresh.begun_anew()
             continue
         position = at
         _load_recent(state, journal, at)
@@ -139,7 +140,7 @@ def _load_recent(state: State, journal: Journal, upto: int) -> None:
         remember(state, recalled, newest=True)
         if recalled.numbers["waiting"]:
             period = state.deadlines.period_at(int(recalled.numbers["logged"]))
-            state.deadlines.add(recalled.key, float(recalled.numbers["due"]), period)
+            state.deadlines.add(recalled.key, float(recalled.numbers["due"]), state.records, period)
 
 
 def take(state: State, row: Row, position: int, journal: Journal, first: int) -> None:
@@ -148,13 +149,19 @@ def take(state: State, row: Row, position: int, journal: Journal, first: int) ->
     if row.kind == OUTCOME and key not in state.records:
         found = recall(state, journal.find(*key, before=position))
         if not found:
-            if not state.pruned_before:
-                raise KeyError(f"there is no decision {state.id_of(key)}")
-            return  # of a pruned decision, from a replica that did not know of that
+            passed_over(state, row, position)
+            return
         remember(state, found[0])
     if row.kind == DECISION and row.replica == state.replica and not journal.shared:
         _ask_again(state, row, first)
     state.apply(row, position)
+
+
+def passed_over(state: State, row: Row, position: int) -> None:
+    """Say that an outcome has no decision that counts: pruned, of a router that was deleted meanwhile, or taken back."""
+    if not state.pruned_before:
+        facts = {"router": state.name, "position": position, "decision": state.id_of((row.replica, row.sequence))}
+        log.warning("an outcome without a decision is passed over", extra={"facts": facts})
 
 
 def _ask_again(state: State, row: Row, first: int) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from thrifty.router.arms import Arms
+from thrifty.router.arms import ACTIONS, Arms
 from thrifty.router.changing import add_change, make_changes, prune
 from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
@@ -19,7 +19,7 @@ from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.recording import load, record_soon
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
-from thrifty.router.settings import Settings, checked_arms, checked_name
+from thrifty.router.settings import Settings, checked_arms, checked_name, checked_price
 from thrifty.router.snapshots import Snapshots
 from thrifty.router.state import State
 from thrifty.router.state_log import LocalLog, StateLog
@@ -306,7 +306,10 @@ class Router:
         by : who asked, for the log
 
         """
-        make_changes(self, lambda _state: [(action, {"arm": arm, "price": price, "by": by})])
+        if action not in ACTIONS:
+            raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {action!r:.80}")
+        amount = checked_price(str(arm), price)
+        make_changes(self, lambda _state: [(action, {"arm": arm, "price": amount, "by": by})])
 
     def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
         """Add and price the named arms, retire the others, and take over the settings; nothing of it where anything cannot work."""

@@ -29,6 +29,7 @@ class SegmentSums:
         self.recollection_layout: Layout | None = None
         self._source: NDArray[Any] = self.sums  # what is remembered of a segment begins as its row of this
         self._remembered: NDArray[np.bool_] = np.zeros(_FIRST_ROOM, np.bool_)  # segments for which that has happened
+        self._changed: NDArray[np.bool_] = np.zeros(_FIRST_ROOM, np.bool_)  # and those that have counted something since
         self.forget_by(forgetting)
 
     @property
@@ -63,7 +64,7 @@ class SegmentSums:
 
     def _make_room(self, room: int) -> None:
         shared = self.recent is self.sums
-        for name in ("sums", "parents", "restarts", "_remembered"):
+        for name in ("sums", "parents", "restarts", "_remembered", "_changed"):
             setattr(self, name, _grown(getattr(self, name), room))
         self.recent = self.sums if shared else _grown(self.recent, room)
         if not shared:
@@ -90,8 +91,8 @@ class SegmentSums:
         """Forget in another way from now on. What is remembered begins as what was remembered before."""
         rooms = self.parents.size
         shared = self.recent is self.sums
-        self._source = self.sums if shared else np.where(self._remembered[:, None], self.recent, self._source)
-        self._remembered = np.zeros(rooms, np.bool_)
+        self._source = self.sums if shared else np.where(self._changed[:, None], self.recent, self._source)
+        self._remembered, self._changed = np.zeros(rooms, np.bool_), np.zeros(rooms, np.bool_)
         self.forgetting, self.forgets = forgetting, forgetting.forgets
         if not forgetting.forgets:
             self.recent, self.recollections, self.recollection_layout = self.sums, None, None
@@ -124,6 +125,13 @@ class SegmentSums:
             self._remembered[segment] = True
             segment = int(self.parents[segment])
 
+    def count_in(self, segment: int) -> None:
+        """`remember`, before something is counted in a segment. Looking alone must leave no trace: it is not in the log."""
+        self.remember(segment)
+        while segment >= 0 and not self._changed[segment]:
+            self._changed[segment] = True
+            segment = int(self.parents[segment])
+
     def reset(self, arms: list[int]) -> None:
         """Let the statistics of these arms begin again at zero, apart from what is pending."""
         for arm in arms:
@@ -132,8 +140,8 @@ class SegmentSums:
                 table[:, arm] = np.zeros((), ArmSums)
                 table["sent"][:, arm] = table["pending"][:, arm] = pending
         if self.recent is not self.sums:  # what the way to forget keeps of all arms begins again
-            self._source = np.where(self._remembered[:, None], self.recent, self._source)
-            self._remembered[:] = False
+            self._source = np.where(self._changed[:, None], self.recent, self._source)
+            self._remembered[:] = self._changed[:] = False
             self.restarts += 1
 
     def dump(self) -> dict[str, bytes]:
@@ -154,7 +162,7 @@ class SegmentSums:
             if self._source is self.sums:
                 self._source = self.sums.copy()
             kept |= {"recent": self.recent, "source": self._source, "recollections": self.recollections}
-            kept["remembered"] = self._remembered
+            kept |= {"remembered": self._remembered, "changed": self._changed}
         return kept
 
 

@@ -90,12 +90,22 @@ class Segments:
         found = self._by_name.get(name)
         if found is not None:
             return found
-        missing = [each for each in path_of(name) if each not in self._by_name]
-        if len(self._by_name) + len(missing) > self.limit:
-            return self.nearest(name)
-        for each in reversed(missing):
-            self.add(each)
+        missing = sum(each not in self._by_name for each in path_of(name))
+        return self.nearest(name) if len(self._by_name) + missing > self.limit else self.make(name)
+
+    def make(self, name: str) -> Segment:
+        """The segment of this name, made with all above it if need be, however many there are."""
+        for each in reversed(path_of(name)):
+            if each not in self._by_name:
+                self.add(each)
         return self._by_name[name]
+
+    def take_back(self, count: int) -> None:
+        """Let there be so many segments again: the newest ones were made for a decision that failed."""
+        for segment in self.by_number[count:]:
+            del self._by_name[segment.name]
+        del self.by_number[count:]
+        self.sums.count = count
 
     def nearest(self, name: str) -> Segment:
         """The segment of this name, or the first one above it that exists."""
@@ -108,6 +118,18 @@ class Segments:
         made = self._by_name[name] = Segment(name, number, parent)
         self.by_number.append(made)
         return made
+
+    def look(self, segment: Segment, eligible: ArmsAndPrices | None = None) -> RuleInstance:
+        """The rule of a segment after a look, for reading only: one that was not asked before is not kept."""
+        known = segment.others.get(eligible) if eligible is not None and segment.generation == self.generation else None
+        is_main = eligible is None or eligible == self.all_arms
+        rule = (
+            self.rule(segment)
+            if is_main
+            else known or self.template(eligible or self.all_arms).instance(segment.name, segment.number)
+        )
+        rule.look(self.sums)
+        return rule
 
     def rule(self, segment: Segment, eligible: ArmsAndPrices | None = None) -> RuleInstance:
         """The rule of a segment for all arms, or for an eligible set."""
@@ -126,13 +148,17 @@ class Segments:
         return found
 
     def _make_rule(self, segment: Segment, choice: ArmsAndPrices) -> RuleInstance:
+        return self.template(choice).instance(segment.name, segment.number)
+
+    def template(self, choice: ArmsAndPrices) -> RuleTemplate:
+        """What rules over these arms are copied from; a ValueError where the policy cannot work with them."""
         template = self._templates.get(choice)
         if template is None:
             if len(self._templates) >= MAX_RULES:
                 self._templates.clear()
             template = RuleTemplate(self.engine, self._settings, choice, names=self._arms.names, words=self._words)
             self._templates[choice] = template
-        return template.instance(segment.name, segment.number)
+        return template
 
     def toss(self, key: int) -> float:
         """A number in [0, 1) that depends on the seed, the replica and `key` alone."""

@@ -5,13 +5,14 @@ lock and takes milliseconds; `encode` takes longer and needs no lock.
 """
 
 import base64
+import hashlib
 import json
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.borrowing import SPREAD_FIELDS, Spread
-from thrifty.router.kernels import ArmSums
+from thrifty.compiled import source_digest
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.statistics import ArmStatistics
@@ -40,6 +41,9 @@ def capture(state: State) -> Capture:
         "newcomers": sorted(arms.newcomers),
         "pinned": arms.pinned,
         "version": state.version,
+        "created_at": state.created_at,
+        "reset_at": state.reset_at,
+        "sources": _sources(state),
         "deleted": state.configuration.deleted,
         "pruned_before": state.pruned_before,
         "sequences": sorted({**state.sequences, state.replica: state.sequence}.items())[-MOST_REPLICAS:],
@@ -86,17 +90,24 @@ def load(fresh: State, body: bytes, position: int) -> State:
     if header["format"] == 5:
         _load_format_5(state, header, position)
         return state
+    state.created_at, state.reset_at = header["created_at"], header["reset_at"]
     state.decided, state.arrived, state.expired, state.waiting = header["counts"]
     for name in header["segments"][1:]:
         state.segments.add(name)
     content = _Reader(rest)
     state.segments.sums.load({name: content.take(length) for name, length in header["arrays"]})
-    for number, choice, lengths in header["rules"]:
+    for number, choice, lengths in header["rules"] if header["sources"] == _sources(state) else ():
         memory = [content.take(length) for length in lengths]
         eligible = None if choice is None else (tuple(choice[0]), tuple(choice[1]))
         state.segments.rule(state.segments.by_number[number], eligible).load(memory)
     state.deadlines.load(header["periods"], position)
     return state
+
+
+def _sources(state: State) -> str:
+    """A digest of all code that rules are made of: what another version remembered is of no use."""
+    texts = (source_digest(), *state.engine.policy.sources)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 class _Reader:
@@ -128,4 +139,3 @@ def _load_format_5(state: State, header: dict[str, Any], position: int) -> None:
     state.decided, state.arrived, state.expired = header["counts"]
     state.waiting = int(sums.sums["pending"][0].sum())
     state.deadlines.load([[0, state.settings.deadline_s, 0]], position)
-    assert sums.sums.dtype == ArmSums

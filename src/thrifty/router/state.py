@@ -36,6 +36,9 @@ from thrifty.router.segments import Segment, Segments
 from thrifty.router.settings import Settings
 from thrifty.store.log import CHANGE, DECISION, Row
 
+MOST_ROOM = 1 << 18
+"""Decision records for which there is room at once; more is made when they come."""
+
 
 class State:
     """Everything that rows of the log change, and nothing else.
@@ -70,8 +73,9 @@ class State:
         self.arms = self.configuration.arms
         self._prefix = f"{self.name}.{self.replica:x}."
         self.segments = Segments(self.settings, self.arms, self.engine, self.replica)
-        self.records = DecisionRecords(self.records_limit() + 256)
+        self.records = DecisionRecords(min(self.records_limit(), MOST_ROOM) + 256)
         self.deadlines = Deadlines(self.settings.deadline_s, position)
+        self.created_at, self.reset_at = position, 0  # positions in the log: of its creation, and of the last reset
         self.waiting = 0  # decisions that wait for an outcome, in memory or not
         self._prepare()
 
@@ -119,6 +123,8 @@ class State:
     def apply(self, row: Row, position: int, engine: Engine | None = None) -> None:
         """Change the state as a row of the log says; an outcome's decision must be in memory."""
         key = row.replica, row.sequence
+        if row.kind != CHANGE and self.arms.find(row.arm) is None:
+            return  # of the router before it was deleted and created anew, from a replica that did not know of that
         if row.kind == DECISION:
             segment, note = self.counted_in(row), note_of(row)
             code, counted = CODES.index(row.code), not (note is not None and is_shadow(note.detail))
@@ -143,14 +149,14 @@ class State:
         """Remember a decision and count it; the row of `records` it is in."""
         sums, records = self.segments.sums, self.records
         if sums.forgets:
-            sums.remember(segment.number)
+            sums.count_in(segment.number)
         slot = records.add(key, note)
         self.engine.counting.count_decision.call(
             records.table, slot, *sums.tables(), key[0], key[1], segment.number, arm, code, self.configuration.version, at, due,
             propensity,
             price, int(counted),
         )  # fmt: skip
-        self.deadlines.add(key, due)
+        self.deadlines.add(key, due, records)
         self.decided += 1
         self.waiting += 1
         if key[0] != self.replica:
@@ -172,7 +178,7 @@ class State:
         grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
         before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
         if sums.forgets:
-            sums.remember(segment)
+            sums.count_in(segment)
         if not self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, at, how, *sums.everything()):
             return
         self.waiting -= waited
@@ -210,9 +216,10 @@ class State:
         if action == "create":
             self._begin(position)
         elif action == "reset":
-            arms = list(range(len(self.arms.names))) if body["arm"] is None else [self.arms.index(body["arm"])]
+            arms = self.arms.numbers(body["arm"])
             self.segments.reset(arms)
             forget_outcomes(self.records.table, arms)
+            self.reset_at = position
         elif action not in ("delete", "graduate"):
             self._prepare()
             self.deadlines.begin(self.settings.deadline_s, position)
@@ -224,16 +231,17 @@ class State:
             self.engine.prepare(self.arms.active_at_prices())
 
     def _forget_pruned(self) -> None:
-        for key in self.records.all_keys():
+        old = self.records.table["at"] < self.pruned_before
+        for key in self.records.all_keys() if old.any() else ():
             slot = self.records.slot(key)
-            if slot is not None and self.records.get(slot, "at") < self.pruned_before:
+            if slot is not None and old[slot]:
                 self.records.remove(key)
 
     def count_pending(self, segment: int, arm: int, by: int) -> None:
         """Count decisions without an outcome, or take them back."""
         sums = self.segments.sums
         if sums.forgets:
-            sums.remember(segment)
+            sums.count_in(segment)
         self.engine.counting.add_pending.call(*sums.tables(), segment, arm, by)
 
     def records_limit(self) -> int:
@@ -257,11 +265,16 @@ class State:
 
     def counted_in(self, row: Row) -> Segment:
         """The segment in which a decision is counted: the one it names, unless its row says that there were too many then."""
-        name = row.segment or ""
-        if row.detail is not None and '"counted"' in row.detail:
-            name = json.loads(row.detail).get("counted", name)
-            return self.segments.nearest(name)
-        return self.segments.obtain(name)
+        counted = counted_name(row)
+        return self.segments.make(row.segment or "") if counted is None else self.segments.nearest(counted)
+
+
+def counted_name(row: Row) -> str | None:
+    """The segment in which a decision is counted, where it is not the one it was asked for."""
+    if row.detail is None or '"counted"' not in row.detail:
+        return None
+    found: str | None = json.loads(row.detail).get("counted")
+    return found
 
 
 def note_of(row: Row) -> Note | None:

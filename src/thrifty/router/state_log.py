@@ -53,8 +53,12 @@ class StateLog:
     def admit(self) -> None:
         """Raise a StoreError where decisions cannot be taken now."""
 
-    def admit_outcome(self) -> None:
-        """Raise a StoreError where outcomes cannot be taken now."""
+    def admit_outcome(self, key: Key) -> None:
+        """Raise a StoreError where an outcome of this decision cannot be taken now."""
+
+    def may_evict(self, position: int) -> bool:
+        """Whether a decision whose last row is at `position` may leave memory: the log can give it back."""
+        return self.is_durable(position)
 
     def answered(self, decision: Decision) -> None:
         """Note who got a decision that is not in the log yet."""
@@ -66,6 +70,9 @@ class StateLog:
         """Undo `before_capture`."""
 
     # -- without the lock
+
+    def flush(self) -> None:
+        """Return when default outcomes that were written here are applied here."""
 
     def find(self, state: State, key: Key) -> list[Recalled]:  # noqa: ARG002
         """A decision that is not in memory, from the log; nothing where it is not there either."""

@@ -27,6 +27,9 @@ ROLES = {"/v1/decisions": "decide", "/v1/outcomes": "outcome"}
 ON_THE_LOOP = 50
 """A batch of more items runs in a worker thread: a thousand decisions would hold up everybody else for tens of milliseconds."""
 
+COSTLY_S = 0.01
+"""A router whose decision took longer on the event loop decides in worker threads for a while: many arms, many draws."""
+
 SLOW_THREADS, SLOW_WAITING = 4, 256
 """Worker threads for calls that may take long, and requests that may wait for one."""
 
@@ -105,6 +108,7 @@ class HotPath:
         self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
         self._owed: list[tuple[Done | Batch, str, float, Reply]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._costly: set[str] = set()  # routers whose decisions took too long for the loop
         self.slow = Workers("slow", threads=SLOW_THREADS, waiting=SLOW_WAITING)
         self._calls: dict[str, tuple[Any, Callable[..., Done]]] = {
             "/v1/decisions": (_decisions, self._decide),
@@ -134,6 +138,10 @@ class HotPath:
             self.refuse(error, path, started, reply)
             return
         self._finish(done, path, started, reply)
+
+    def forget_costly(self) -> None:
+        """Let every router be tried on the loop again; called now and then."""
+        self._costly.clear()
 
     def settle(self) -> None:
         """Give out the answers that are due."""
@@ -228,13 +236,16 @@ class HotPath:
 
     def _decide(self, asked: DecisionRequest, *, slow: bool = False) -> Done:
         router = self._routers.router(asked.router)
-        if not slow and not router.responsive:
+        if not slow and (not router.responsive or router.name in self._costly):
             raise SlowCallError
+        started = time.perf_counter()
         eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
         try:
             decision = router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context)
         except ValueError as error:
             raise ServiceProblemError(422, "value", str(error)) from None
+        if not slow and time.perf_counter() - started > COSTLY_S:
+            self._costly.add(router.name)
         return Done(router, decision.position, decision)
 
     def _record(self, asked: OutcomeRequest, *, slow: bool = False) -> Done:
