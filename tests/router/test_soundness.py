@@ -202,6 +202,93 @@ def test_a_lower_limit_of_segments_keeps_those_there_are(store: str) -> None:
     assert sum(row[0] for row in again.statistics("s5").values()) == 6
 
 
+def test_a_decision_stays_where_it_was_counted(store: str, remember: Callable[[int], int]) -> None:
+    few = remember(3)
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", max_segments=1, memory_bytes=few)
+    first = router.decide("DE", context={"counted": 1})
+    assert router.segments() == [""]
+    router.configure(ARMS, Settings(alpha=0.1, policy="cs-ts", memory_bytes=few))
+    for _ in range(10):
+        router.decide("DE", context={"counted": 1})
+    router.wait(router.log.position)
+    router.decide("DE")
+    assert router.record(first.id, reward=1) == "recorded"  # it left memory, and "DE" is there now
+    assert sum(row[1] for row in router.statistics("DE").values()) == 0
+    assert sum(row[1] for row in router.statistics().values()) == 1
+    check_restart(router, store)
+
+
+def test_old_decisions_expire_all_at_once_while_time_goes_on(store: str, remember: Callable[[int], int]) -> None:
+    class Ticking(Clock):
+        def monotonic(self) -> float:
+            self.now += 1e-6
+            return super().monotonic()
+
+    clock = Ticking()
+    router = Router(ARMS, 0.1, store=store, policy="cheapest", deadline_s=10, clock=clock, memory_bytes=remember(5))
+    for _ in range(100):
+        router.decide()
+    clock.now += 20
+    router.expire()
+    assert (router.pending, router.counts["expired"]) == (0, 100)
+    router.close()
+
+
+@pytest.mark.parametrize("policy", ["cs-ids+window=30", "cs-ids+discount=0.9"])
+def test_withdrawn_outcomes_leave_nothing_negative_to_explain(policy: str) -> None:
+    router = Router(ARMS, 0.1, policy=policy)
+    ids = [router.decide().id for _ in range(40)]
+    for status in ("success", "void"):
+        for each in ids:
+            router.record(each, status=status)
+    router.change("retire", "a")
+    assert all(arm.remembered >= 0.0 for arm in router.explain().arms)
+    router.decide()
+
+
+def test_looking_at_a_router_leaves_no_trace(tmp_path: Path) -> None:
+    """What is remembered under one way to forget is taken over by the next, whether somebody looked meanwhile or not."""
+    found = []
+    for looks in (False, True):
+        url = f"sqlite:///{tmp_path / f'{looks}.db'}"
+        router = Router(ARMS, 0.1, store=url, policy="uniform")
+        learn(router, 40)
+        for policy in ("uniform+discount=0.9", "uniform+window=60"):
+            router.configure(ARMS, Settings(alpha=0.1, policy=policy))
+            if looks:
+                router.explain("DE/x")
+        found.append([arm.remembered for arm in router.explain("DE/x").arms])
+        check_restart(router, url)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("action", ["graduate", "create", "delete", "settings", "changes", "prune"])
+def test_only_changes_of_arms_are_changes(store: str, action: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts")
+    position = router.log.position
+    with pytest.raises(ValueError, match="action must be one of add, retire"):
+        router.change(action, "nope")
+    assert router.log.position == position
+    check_restart(router, store)
+
+
+def test_whole_numbers_of_any_size_are_costs(store: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts")
+    router.record(router.decide().id, reward=1, cost=10**19)
+    router.change("price", "a", price=10**19)
+    with pytest.raises(ValueError, match="must be finite"):
+        router.change("price", "a", price=10**400)
+    check_restart(router, store)
+
+
+def test_a_large_limit_of_memory_takes_no_memory(store: str) -> None:
+    router = Router(ARMS, 0.1, store=store, policy="cs-ts", memory_bytes=2**40)
+    learn(router, 3)
+    before = facts(router)
+    router.close()
+    assert facts(Router.reopen("router", open_store(store))) == before
+
+
 def test_a_short_deadline_does_not_wait_for_a_long_one() -> None:
     clock = Clock()
     router = Router(ARMS, 0.1, policy="cs-ts", deadline_s=1000, clock=clock)

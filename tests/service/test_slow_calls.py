@@ -261,3 +261,22 @@ def test_the_tick_goes_on_after_an_error(client: Caller, caplog: pytest.LogCaptu
     warned = [record for record in caplog.records if record.message == "router"]
     assert len(warned) == 1
     assert warned[0].exc_info is not None
+
+
+def test_a_router_whose_decisions_take_long_decides_in_workers(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    router: Any = client.app.routers.router("sms")
+    monkeypatch.setattr(Router, "responsive", True)
+    decide_soon, threads = router.decide_soon, []
+
+    def costly(*values: Any, **named: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        time.sleep(2 * hot_path.COSTLY_S)
+        return decide_soon(*values, **named)
+
+    router.decide_soon = costly
+    assert len(client.post("/v1/decisions", json=[{"router": "sms"}] * 5).json()) == 5
+    assert not threads[0].startswith("thrifty-slow")
+    assert all(name.startswith("thrifty-slow") for name in threads[1:])
+    client.app.hot_path.forget_costly()
+    decide(client)
+    assert not threads[-1].startswith("thrifty-slow")

@@ -60,7 +60,7 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
         slot = records.slot(key)
         if row.kind == DECISION:
             note = note_of(row)
-            segment = state.segments.nearest(counted_name(row) or row.segment or "").number
+            segment = state.segments.nearest(counted_name(row)).number
             segments[key] = segment, note
             due = state.due_of(row.at, state.deadlines.period_at(position).deadline_s)
             slot = records.add(key, None)

@@ -265,15 +265,15 @@ class State:
 
     def counted_in(self, row: Row) -> Segment:
         """The segment in which a decision is counted: the one it names, unless its row says that there were too many then."""
-        counted = counted_name(row)
-        return self.segments.make(row.segment or "") if counted is None else self.segments.nearest(counted)
+        return self.segments.make(counted_name(row))
 
 
-def counted_name(row: Row) -> str | None:
-    """The segment in which a decision is counted, where it is not the one it was asked for."""
+def counted_name(row: Row) -> str:
+    """The segment in which a decision is counted, which may not be the one it was asked for."""
+    asked = row.segment or ""
     if row.detail is None or '"counted"' not in row.detail:
-        return None
-    found: str | None = json.loads(row.detail).get("counted")
+        return asked
+    found: str = json.loads(row.detail).get("counted", asked)
     return found
 
 

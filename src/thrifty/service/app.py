@@ -28,6 +28,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("thrifty.service")
 
+COSTLY_FOR_S = 60.0
+"""How often routers whose decisions took long are tried on the event loop again."""
+
 TICK_S = 0.25
 """How often deadlines, replicas and time-outs are looked at."""
 
@@ -168,9 +171,12 @@ class App:
 
     async def _tick(self) -> None:
         """Four times a second: deadlines, routers and keys of other replicas."""
-        said = ""
+        said, forget_at = "", time.monotonic() + COSTLY_FOR_S
         while True:
             await asyncio.sleep(TICK_S)
+            if time.monotonic() >= forget_at:
+                forget_at = time.monotonic() + COSTLY_FOR_S
+                self.hot_path.forget_costly()
             try:
                 await asyncio.to_thread(self._look_around)
                 said = ""
