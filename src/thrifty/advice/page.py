@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def _commands(found: Recommendation) -> str:
     import html
 
     lines = [
-        f"curl -X PUT localhost:8321/v1/routers/{name} -d '{json.dumps(body)}'"
+        f"curl -X PUT -H 'content-type: application/json' localhost:8321/v1/routers/{name} -d {shlex.quote(json.dumps(body))}"
         for name, body in list(routers(found).items())[:MOST_DRAWN]
     ]
     more = [f"# and {len(found.choices) - MOST_DRAWN} more in routers.json"] if len(found.choices) > MOST_DRAWN else []

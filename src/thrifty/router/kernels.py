@@ -84,7 +84,10 @@ def look(packed, sums, recent, parents, segment):
     counts as worth nothing here: it is for the rule to find out.
     """
     frame = unpack_frame(packed)
-    combine(frame, sums, sums if recent is None else recent, parents, segment)
+    if recent is None:
+        combine(frame, sums, sums, parents, segment)
+    else:
+        combine(frame, sums, recent, parents, segment)
     effective, costs, facts, n_arms = frame.effective, frame.costs, frame.facts, frame.arms.size
     known = facts[FACTS:]
     means, seen, prices = known[:n_arms], known[n_arms : 2 * n_arms], known[2 * n_arms :]
