@@ -54,12 +54,11 @@ class Deadlines:
         return found[-1] if found else self.periods[0]
 
     def add(self, key: Key, due: float, records: DecisionRecords, period: Period | None = None) -> None:
-        """Let a decision in memory wait. Settled ones leave the queue two at a time, so that it stays short."""
+        """Let a decision in memory wait. Those that wait no more leave the queue when it is longer than memory needs."""
         queue = (period or self.periods[-1]).queue
         queue.append((due, key))
-        for _ in range(2):
-            if not _waits(records, queue[0][1]) and queue[0][1] != key:
-                queue.popleft()
+        if len(queue) > 2 * len(records) + 64:
+            self._waiting(period or self.periods[-1], records)
         if due < self.next_due:
             self.next_due = due
 

@@ -27,8 +27,8 @@ ROLES = {"/v1/decisions": "decide", "/v1/outcomes": "outcome"}
 ON_THE_LOOP = 50
 """A batch of more items runs in a worker thread: a thousand decisions would hold up everybody else for tens of milliseconds."""
 
-COSTLY_S = 0.01
-"""A router whose decision took longer on the event loop decides in worker threads for a while: many arms, many draws."""
+COSTLY_S, COSTLY_IN_A_ROW = 0.01, 3
+"""A router of which so many decisions in a row took longer decides in worker threads for a while: many arms, many draws."""
 
 SLOW_THREADS, SLOW_WAITING = 4, 256
 """Worker threads for calls that may take long, and requests that may wait for one."""
@@ -108,7 +108,8 @@ class HotPath:
         self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
         self._owed: list[tuple[Done | Batch, str, float, Reply]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._costly: set[str] = set()  # routers whose decisions took too long for the loop
+        self._costly: set[str] = set()  # routers whose decisions take too long for the loop
+        self._took_long: dict[str, int] = {}  # how many of a router's decisions in a row did
         self.slow = Workers("slow", threads=SLOW_THREADS, waiting=SLOW_WAITING)
         self._calls: dict[str, tuple[Any, Callable[..., Done]]] = {
             "/v1/decisions": (_decisions, self._decide),
@@ -244,9 +245,17 @@ class HotPath:
             decision = router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context)
         except ValueError as error:
             raise ServiceProblemError(422, "value", str(error)) from None
-        if not slow and time.perf_counter() - started > COSTLY_S:
-            self._costly.add(router.name)
+        if time.perf_counter() - started > COSTLY_S:
+            self._note_costly(router.name)
+        elif self._took_long:
+            self._took_long.pop(router.name, None)
         return Done(router, decision.position, decision)
+
+    def _note_costly(self, name: str) -> None:
+        """One long decision may be a pause of the machine; a few in a row are the router's own."""
+        self._took_long[name] = self._took_long.get(name, 0) + 1
+        if self._took_long[name] >= COSTLY_IN_A_ROW:
+            self._costly.add(name)
 
     def _record(self, asked: OutcomeRequest, *, slow: bool = False) -> Done:
         if (asked.decision_id is None) == (asked.reference is None or asked.router is None):
