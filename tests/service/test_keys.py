@@ -12,7 +12,6 @@ from tests.postgres import Postgres
 from tests.service.conftest import Service
 from tests.service.test_http import SMS, Caller, running
 from thrifty.cli.main import main
-from thrifty.store.sqlite import SqliteStore
 
 ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/decisions", {"router": "sms"}),
@@ -91,7 +90,6 @@ def test_revoking_the_last_key_leaves_the_service_closed(kind: str, tmp_path: Pa
         assert client.get("/healthz").status_code == 200
 
 
-@pytest.mark.skipif(not hasattr(SqliteStore, "keys_required"), reason="this store does not remember that there were keys")
 def test_a_store_whose_keys_were_all_revoked_opens_closed(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         ann = make(client, "ann", "admin")
