@@ -19,6 +19,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,9 @@ import numba
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# A kernel compiled for arm statistics also serves records that begin with the same fields; numba calls that experimental.
+warnings.filterwarnings("ignore", "Record", numba.core.errors.NumbaExperimentalFeatureWarning)
 
 _PACKAGE = Path(__file__).parent
 _binding = threading.Lock()
