@@ -32,7 +32,7 @@ import numpy as np
 F = TypeVar("F", bound=Callable[..., Any])
 
 # A kernel compiled for arm statistics also serves records that begin with the same fields; numba calls that experimental.
-warnings.filterwarnings("ignore", "Record", numba.core.errors.NumbaExperimentalFeatureWarning)
+warnings.filterwarnings("ignore", category=numba.core.errors.NumbaExperimentalFeatureWarning)
 
 _PACKAGE = Path(__file__).parent
 _binding = threading.Lock()
