@@ -1,6 +1,6 @@
 """What decisions wait while something slow happens beside them: 200 a second on a warm router, over HTTP.
 
-.venv/bin/python benchmarks/stalls.py             # about two minutes
+.venv/bin/python benchmarks/stalls.py             # about ten minutes, of which most go into the log of five million rows
 .venv/bin/python benchmarks/stalls.py --small     # every event at a size that only shows that it works
 """
 
@@ -20,6 +20,11 @@ from typing import Any
 import httpx
 
 from http_load import free_port, wait_for
+from thrifty.store import open_store
+from thrifty.store.log import DECISION, OUTCOME, Row
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.postgres import Postgres  # noqa: E402
 
 RATE = 200
 ARMS = {"a": 0.0079, "b": 0.0062, "c": 0.0041}
@@ -144,15 +149,29 @@ def compiled(service: Service, name: str) -> None:
         raise RuntimeError(f"{name} was not compiled in 90 s: {[line for line in text.splitlines() if 'compiled' in line]}")
 
 
-def sqlite_rows(folder: Path, small: bool) -> list[str]:
+def write_long_log(store: str, rows: int) -> None:
+    """Add the log of a router of its own, `long`: decisions and their outcomes in turn."""
+    opened = open_store(store)
+    journal = opened.journal("long")
+    body = {"arms": ARMS, "settings": {"alpha": 0.05, "policy": "cs-ts"}}
+    position = journal.append(Row("c", 0, 0, 0.0, None, None, None, None, None, "create", json.dumps(body)))
+    for n in range(rows // 2):
+        journal.append(Row(DECISION, journal.replica, n + 1, 1e9 + n, "DE", None, "a", 1.0, 0.0079, "exploit", None))
+        position = journal.append(Row(OUTCOME, journal.replica, n + 1, 1e9 + n, None, None, "a", 1.0, 0.0079, "recorded", None))
+        if n % 5_000 == 0:
+            journal.wait(position)
+    journal.wait(position)
+    opened.close()
+
+
+def sqlite_rows(folder: Path, small: bool) -> None:
     """Every event on SQLite."""
     store = f"sqlite:///{folder / 's.db'}"
+    write_long_log(store, 10_000 if small else 5_000_000)
     service = Service(folder, store)
-    rows = []
 
     def row(name: str, event: Callable[[], object]) -> None:
-        rows.append(f"| {name} | {beside(service, event)} |")
-        print(rows[-1], flush=True)
+        print(f"| {name} | {beside(service, event)} |", flush=True)
 
     try:
         service.fill("hot", 2000)
@@ -181,12 +200,29 @@ def sqlite_rows(folder: Path, small: bool) -> list[str]:
         ids = service.decide([{"router": "tiny"}] * 1000)
         row("200 cold look-ups", lambda: [service.record([each]) for each in ids[:200]])
         export = [sys.executable, "-m", "thrifty.cli", "export", store, "--out", str(folder / "out.csv")]
-        row("an export", lambda: subprocess.run(export, check=True, stdout=subprocess.DEVNULL))
+        row("an export of five million rows", lambda: subprocess.run(export, check=True, stdout=subprocess.DEVNULL))
         backup = [sys.executable, "-m", "thrifty.cli", "backup", store, str(folder / "copy.db")]
         row("a backup", lambda: subprocess.run(backup, check=True, stdout=subprocess.DEVNULL))
     finally:
         service.close()
-    return rows
+
+
+def postgres_rows(folder: Path) -> None:
+    """What is special about PostgreSQL."""
+    postgres = Postgres()
+    service = Service(folder, postgres.database())
+
+    def hang() -> None:
+        postgres.pause()
+        time.sleep(4.0)
+        postgres.resume()
+
+    try:
+        service.fill("hot", 1000, batch=2)
+        for name, event in (("nothing, on PostgreSQL", lambda: time.sleep(3)), ("PostgreSQL hangs for four seconds", hang)):
+            print(f"| {name} | {beside(service, event)} |", flush=True)
+    finally:
+        service.close()
 
 
 def main() -> None:
@@ -194,6 +230,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        postgres_rows(Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         sqlite_rows(Path(folder), options.small)
 

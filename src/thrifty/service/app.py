@@ -159,12 +159,11 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _sweep(self) -> None:
-        """Four times a second: connections that take too long, and requests that wait for a store that is away."""
+        """Four times a second: connections that take too long."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(TICK_S)
             try:
-                self.hot_path.settle()
                 self.connections.sweep(loop.time())
             except Exception as error:
                 internal_problem(error, during="sweep")

@@ -30,6 +30,9 @@ ON_THE_LOOP = 50
 COSTLY_S, COSTLY_IN_A_ROW = 0.01, 3
 """A router of which so many decisions in a row took longer decides in worker threads for a while: many arms, many draws."""
 
+LATE_S = 0.01
+"""Seconds after which answers that are still owed are looked at again: the store may be away by then."""
+
 SLOW_THREADS, SLOW_WAITING = 4, 256
 """Worker threads for calls that may take long, and requests that may wait for one."""
 
@@ -108,6 +111,7 @@ class HotPath:
         self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
         self._owed: list[tuple[Done | Batch, str, float, Reply]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._looks_again = False  # whether the loop is going to call `_settle_late`
         self._costly: set[str] = set()  # routers whose decisions take too long for the loop
         self._took_long: dict[str, int] = {}  # how many of a router's decisions in a row did
         self.slow = Workers("slow", threads=SLOW_THREADS, waiting=SLOW_WAITING)
@@ -163,13 +167,24 @@ class HotPath:
         """Answer, or owe the answer. Nothing that goes wrong here keeps others from their answers."""
         try:
             if not done.is_certain():
-                self._owed.append((done, path, started, reply))
+                self._owe(done, path, started, reply)
                 return
             body = _encode(done.answer())
         except Exception as error:
             self.refuse(error, path, started, reply)
             return
         self._give(body, path, started, reply)
+
+    def _owe(self, done: Done | Batch, path: str, started: float, reply: Reply) -> None:
+        """Keep an answer until a commit covers it, or until the store counts as away, which no commit tells."""
+        self._owed.append((done, path, started, reply))
+        if self._loop is not None and not self._looks_again:
+            self._looks_again = True
+            self._loop.call_later(LATE_S, self._settle_late)
+
+    def _settle_late(self) -> None:
+        self._looks_again = False
+        self.settle()
 
     def _give(self, body: bytes, path: str, started: float, reply: Reply) -> None:
         try:

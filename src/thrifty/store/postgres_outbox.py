@@ -11,6 +11,11 @@ from thrifty.store.log import Row, StoreError
 COMMIT_TIMEOUT_S = 2.0
 """If a commit takes longer, the database is away."""
 
+SHORTEST_PATIENCE_S, PATIENCE_IN_COMMITS = 0.03, 10.0
+"""A decision waits for a commit for ten times as long as commits usually take, and at least so many seconds."""
+
+_MEMORY = 1 / 32  # weight of the newest commit in the usual time of one
+
 MOST_OPEN = 200_000
 """Rows kept for a database that is away, at most."""
 
@@ -51,6 +56,7 @@ class PostgresOutbox:
         self._closing = False
         self._busy_since: float | None = None
         self._away_since: float | None = None
+        self._usual_s = COMMIT_TIMEOUT_S / PATIENCE_IN_COMMITS  # what a commit takes: a weighted mean; high until it is known
         self.failure: StoreError | None = None
 
     def append(self, router: str, row: Row, *, keep: bool) -> int:
@@ -90,6 +96,18 @@ class PostgresOutbox:
             return now - self._busy_since
         return None
 
+    def _is_slow(self) -> bool:
+        """True if the commit under way takes so much longer than usual that decisions should not wait for it."""
+        patience_s = max(SHORTEST_PATIENCE_S, PATIENCE_IN_COMMITS * self._usual_s)
+        return self._busy_since is not None and time.monotonic() - self._busy_since > patience_s
+
+    def _note_commit(self) -> None:
+        """Learn from a commit that has come back how long one usually takes."""
+        if self._busy_since is not None:
+            took_s = min(time.monotonic() - self._busy_since, COMMIT_TIMEOUT_S)
+            self._usual_s += _MEMORY * (took_s - self._usual_s)
+            self._busy_since = None
+
     def is_durable(self, ticket: int) -> bool:
         """True if a row is stored; a StoreError if it was dropped, or may be."""
         with self._lock:
@@ -104,16 +122,16 @@ class PostgresOutbox:
         return item is None
 
     def is_degraded(self, ticket: int) -> bool:
-        """True if a row waits for a database that is away; from then on the decision counts as given out."""
+        """True if a row waits for a database that is away or slow; from then on the decision counts as given out."""
         with self._lock:
             item = self._open.get(ticket)
             if item is None or not item.keep or item.refused:
                 return False
-            item.degraded = item.degraded or self._away_s() is not None
+            item.degraded = item.degraded or self._away_s() is not None or self._is_slow()
             return item.degraded
 
     def wait(self, ticket: int) -> None:
-        """Return when a row is stored, or kept because the database is away."""
+        """Return when a row is stored, or kept because the database is away or slow."""
         while not self.is_durable(ticket) and not self.is_degraded(ticket):
             gate = threading.Lock()
             gate.acquire()
@@ -121,7 +139,7 @@ class PostgresOutbox:
                 if ticket not in self._open:
                     continue
                 self._gates.setdefault(ticket, []).append(gate)
-            gate.acquire(timeout=0.5)  # a database that hangs releases no gate
+            gate.acquire(timeout=SHORTEST_PATIENCE_S / 3)  # a database that hangs releases no gate
 
     def _set_back(self) -> None:
         """Note that the database answers."""

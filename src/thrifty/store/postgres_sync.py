@@ -175,7 +175,7 @@ class PostgresSync(PostgresOutbox):
             connection.execute("COMMIT")
         with self._lock:
             self.commits += 1
-            self._busy_since = None
+            self._note_commit()
         self._deliver(lines)
         self._refuse({ticket: item for ticket, item in batch.items() if ticket not in going}, known)
 

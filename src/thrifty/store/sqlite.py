@@ -1,10 +1,8 @@
 """SQLite: one file, one process that writes. WAL and synchronous=FULL: a confirmed row survives kill -9 and the loss of power."""
 
-import logging
 import os
 import sqlite3
 import threading
-import time
 from collections import defaultdict
 from functools import cache
 from itertools import chain
@@ -18,22 +16,12 @@ from thrifty.store.sqlite_backup import back_up
 from thrifty.store.sqlite_file import connect_reading, connect_writing, lock_file, require_file
 from thrifty.store.sqlite_journal import SqliteJournal
 from thrifty.store.sqlite_schema import migrate
+from thrifty.store.sqlite_wal import WAL_LIMIT_BYTES, ReaderPause, WalLimit
 
 ROWS_AT_ONCE = 128
 """Rows in one INSERT, at most; the connection caches one prepared statement for each number of rows."""
 
-WAL_LIMIT_BYTES = 32 * 1024 * 1024
-"""When the WAL is larger than this, the writer waits for readers and begins it again."""
-
-CHECKPOINT_WAIT_S = 0.05
-"""How long the writer then waits for readers. Reads are short; only a foreign process could hold a longer transaction."""
-
-CHECKPOINT_AGAIN_S = 1.0
-"""If that was not long enough, the time until the next attempt."""
-
 _COLUMNS = ", ".join(Row._fields)
-
-log = logging.getLogger("thrifty.store")
 
 
 @cache
@@ -51,7 +39,7 @@ class SqliteStore:
     busy_s : how long a statement waits for a lock that another process holds
     reading : open it for reading only, while another process may write
     create : make the file if there is none; otherwise a StoreError
-    wal_limit : size of the WAL in bytes at which the writer begins it again
+    wal_limit : size of the WAL in bytes beyond which the writer begins it again, and long reads pause for that
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -72,9 +60,9 @@ class SqliteStore:
         create: bool = True,
         wal_limit: int = WAL_LIMIT_BYTES,
     ) -> None:
-        self.path, self.reads_only, self._busy_s, self._wal_limit = Path(path), reading, busy_s, wal_limit
+        self.path, self.reads_only = Path(path), reading
+        self._wal, self.reader_pause = WalLimit(self.path, wal_limit, busy_s=busy_s), ReaderPause(self.path, wal_limit)
         self._read_lock = threading.Lock()
-        self._checkpoint_at = 0.0
         self.snapshot_lock = threading.Lock()
         self.open_decisions: defaultdict[str, OpenDecisions] = defaultdict(OpenDecisions)
         if reading:
@@ -188,7 +176,7 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise StoreError(f"cannot write {self.path}: {error}") from error
-        self._bound_wal()
+        self._wal.keep(connection)
 
     def _commit_many(self, rows: list[tuple[Any, ...]], statements: list[tuple[str, Any]]) -> None:
         connection = self._writing
@@ -199,27 +187,3 @@ class SqliteStore:
         for statement in statements:
             connection.execute(*statement)
         connection.execute("COMMIT")
-
-    def _bound_wal(self) -> None:
-        """Begin the WAL again if it is too large.
-
-        The checkpoint that SQLite runs by itself does not wait for readers, so a reader that is always there would let the WAL
-        grow for ever. This one waits for them, for a short time. The rows of the last commit are durable in both cases.
-        """
-        try:
-            size = os.stat(f"{self.path}-wal").st_size
-        except FileNotFoundError:
-            return
-        if size <= self._wal_limit or time.monotonic() < self._checkpoint_at:
-            return
-        self._checkpoint_at = time.monotonic() + CHECKPOINT_AGAIN_S
-        connection = self._writing
-        try:
-            connection.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT_WAIT_S:.0f}")
-            (busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            if not busy:
-                self._checkpoint_at = 0.0
-        except sqlite3.Error as error:
-            log.warning("the WAL cannot be checkpointed", extra={"facts": {"error": str(error), "bytes": size}})
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {1000 * self._busy_s:.0f}")

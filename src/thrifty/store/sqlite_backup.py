@@ -17,6 +17,7 @@ from thrifty.store.log import Row, StoreError
 from thrifty.store.packed import unpack
 from thrifty.store.sqlite_file import reading_uri
 from thrifty.store.sqlite_schema import migrate
+from thrifty.store.sqlite_wal import ReaderPause
 
 if TYPE_CHECKING:
     from thrifty.store.sqlite import SqliteStore
@@ -37,7 +38,7 @@ def back_up(store: "SqliteStore", path: Path) -> int:
         with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             for attempt in range(ATTEMPTS):
                 part = Path(folder) / f"{attempt}.db"
-                rows = _copy(store.path, part)
+                rows = _copy(store.path, part, store.reader_pause)
                 if rows is not None:
                     _move(part, path)
                     return rows
@@ -53,7 +54,7 @@ def _move(part: Path, path: Path) -> None:
     _sync(path.parent)
 
 
-def _copy(source: Path, target: Path) -> int | None:
+def _copy(source: Path, target: Path, pause: ReaderPause) -> int | None:
     """Copy everything; returns the number of rows, or None if the source was pruned or repaired meanwhile."""
     with closing(sqlite3.connect(target.absolute().as_uri(), uri=True, isolation_level=None)) as copy:
         copy.execute("PRAGMA journal_mode = OFF")
@@ -63,7 +64,7 @@ def _copy(source: Path, target: Path) -> int | None:
         pruned, voided = marks = _marks(copy)
         (head,) = copy.execute("SELECT coalesce(max(position), 0) FROM source.log").fetchone()
         _copy_snapshots(copy, head)
-        rows = _copy_log(copy, target, head)
+        rows = _copy_log(copy, target, head, pause)
         copy.execute("INSERT INTO main.keys SELECT * FROM source.keys")
         copy.executemany("INSERT INTO main.pruned VALUES (?, ?)", pruned)
         copy.executemany("INSERT INTO main.voided VALUES (?, ?, ?, ?)", voided)
@@ -80,9 +81,10 @@ def _marks(copy: sqlite3.Connection) -> tuple[list[tuple[str, int]], list[tuple[
     return pruned, copy.execute("SELECT position, router, reason, at FROM source.voided ORDER BY position").fetchall()
 
 
-def _copy_log(copy: sqlite3.Connection, target: Path, head: int) -> int:
+def _copy_log(copy: sqlite3.Connection, target: Path, head: int, pause: ReaderPause) -> int:
     rows, after = 0, 0
     while True:
+        pause.take()
         ends = copy.execute(
             "SELECT position FROM source.log WHERE position > ? AND position <= ? ORDER BY position LIMIT 1 OFFSET ?",
             (after, head, COPY_ROWS - 1),

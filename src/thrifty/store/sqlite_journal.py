@@ -122,6 +122,8 @@ class SqliteJournal:
             after = page[-1][0]
 
     def _page(self, after: int, upto: int) -> list[Placed]:
+        if self._store.reads_only:
+            self._store.reader_pause.take()
         return self._placed(PAGE, self._router, after, upto)
 
     def _placed(self, text: str, *values: Any) -> list[Placed]:
