@@ -24,7 +24,7 @@ from thrifty.store import open_store
 from thrifty.store.log import DECISION, OUTCOME, Row
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.postgres import Postgres  # noqa: E402
+from tests.postgres import Postgres
 
 RATE = 200
 ARMS = {"a": 0.0079, "b": 0.0062, "c": 0.0041}
