@@ -19,7 +19,7 @@ serve: $(READY) ## set up, then run the decision service with simulated SMS traf
 soak: $(READY) ## the long tests: fifty kills each under load; 100,000 steps of the router and its twin; 100,000 random requests
 	THRIFTY_SOAK=1 $(BIN)/pytest -n 0 tests/service/test_kill.py
 	THRIFTY_SOAK=1 THRIFTY_TWIN_STEPS=100000 $(BIN)/pytest -n 0 tests/router/test_twin.py tests/router/test_twin_replicas.py
-	THRIFTY_SOAK=1 THRIFTY_FUZZ_REQUESTS=100000 $(BIN)/pytest -n 0 tests/service/test_fuzz.py
+	THRIFTY_SOAK=1 THRIFTY_FUZZ_REQUESTS=100000 THRIFTY_FUZZ_COMPILE=background $(BIN)/pytest -n 0 tests/service/test_fuzz.py
 
 # A file's tests stay on one core, so that no kernel is compiled twice; but schemathesis gives all its cases one name, and then only one would run.
 test: check ## set up, check, and run every test

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -114,7 +115,7 @@ def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
     bodies = routers(found)
     assert set(bodies) == {"US", "EG"}
     for body in bodies.values():
-        request = msgspec.json.decode(json.dumps(body), type=RouterRequest)
+        request: Any = msgspec.json.decode(json.dumps(body), type=RouterRequest)
         assert request.alpha == 0.05
         arms = body["arms"]
         rest = {name: value for name, value in body.items() if name not in ("arms", "alpha")}

@@ -1,6 +1,6 @@
 """Mixed admin and hot requests, right and wrong, from several callers: no crash, no 5xx but 503, and a restart changes nothing.
 
-THRIFTY_FUZZ_REQUESTS says how many.
+THRIFTY_FUZZ_REQUESTS says how many, and THRIFTY_FUZZ_COMPILE whether rules are compiled beside them: "never" or "background".
 """
 
 import os
@@ -18,12 +18,13 @@ from tests.service.conftest import Service
 from tests.service.fuzzing import ADMIN_KEY, ARMS, ROUTERS, Requests
 
 REQUESTS = int(os.environ.get("THRIFTY_FUZZ_REQUESTS", "1500"))
+COMPILE = os.environ.get("THRIFTY_FUZZ_COMPILE", "never")
 CALLERS = 3
 HEADERS = {"content-type": "application/json", "authorization": f"Bearer {ADMIN_KEY}"}
 
 
 class WatchedService(Service):
-    """A service whose rules are not compiled, and that says where it was when it crashed."""
+    """A service that says where it was when it crashed."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"sqlite:///{folder / 'fuzz.db'}")
@@ -32,7 +33,7 @@ class WatchedService(Service):
     def start(self) -> "WatchedService":
         command = [sys.executable, "-X", "faulthandler", "-m", "thrifty.cli", "serve", "--store", self.store]
         command += ["--port", str(self.port), "--log-level", "error"]
-        environment = {**os.environ, "THRIFTY_COMPILE": "never", "THRIFTY_ADMIN_KEY": ADMIN_KEY}
+        environment = {**os.environ, "THRIFTY_COMPILE": COMPILE, "THRIFTY_ADMIN_KEY": ADMIN_KEY}
         with self._said.open("a") as said:
             self.process = subprocess.Popen(command, stderr=said, text=True, env=environment)
         until = time.monotonic() + 60 + REQUESTS / 50  # a long log is folded by rules that are not compiled

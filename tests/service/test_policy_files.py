@@ -64,5 +64,5 @@ def test_a_file_in_the_folder_is_taken(tmp_path: Path) -> None:
 def test_every_setting_of_a_router_can_be_put() -> None:
     from thrifty.router import Settings
 
-    known = set(Settings.names()) - {"remember"} | {"memory_bytes"}
+    known = set(Settings.names())
     assert set(RouterRequest.__struct_fields__) == known | {"arms"}

@@ -176,12 +176,13 @@ def test_traffic_has_a_store_and_a_router_of_its_own(traffic: tuple[Any, str], t
 
 def test_every_flag_of_serve_is_a_setting(capsys: pytest.CaptureFixture[str]) -> None:
     from thrifty.cli.main import main
-    from thrifty.service.config import Config, settings
+    from thrifty.described import described
+    from thrifty.service.config import Config
 
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     shown = capsys.readouterr().out
-    for setting in settings():
+    for setting in described(Config):
         assert f"{setting.flag} " in shown
     config = Config.load({"allowed_hosts": "a, b"}, environment={"THRIFTY_RATE_LIMIT": "2.5", "THRIFTY_MAX_CONNECTIONS": "7"})
     assert (config.allowed_hosts, config.rate_limit, config.max_connections) == (("a", "b"), 2.5, 7)

@@ -15,12 +15,13 @@ DEMO_STORE, DEMO_ROUTER = "sqlite:///thrifty-demo.db", "sms-demo"
 
 def add_to(commands: Any) -> None:
     """Add the commands to the parser."""
-    from thrifty.service.config import settings
+    from thrifty.described import described
+    from thrifty.service.config import Config
 
     parser = commands.add_parser("serve", help="run the decision service")
-    for setting in settings():
-        text = f"{setting.meaning} (default: {setting.default_text})".replace("%", "%%")
-        parser.add_argument(setting.flag, metavar=setting.kind.__name__.replace("tuple", "names").upper(), help=text)
+    for each in described(Config):
+        text = f"{each.meaning} (default: {each.default_text})".replace("%", "%%")
+        parser.add_argument(each.flag, metavar=each.kind.__name__.replace("tuple", "names").upper(), help=text)
     parser.add_argument("--config", metavar="FILE", help="a TOML file with any of these settings")
     parser.add_argument(
         "--traffic", action="store_true", help=f"also send simulated SMS traffic, to a store of its own (default {DEMO_STORE})"
@@ -37,10 +38,11 @@ def run(options: argparse.Namespace) -> None:
         if str(error.name).startswith("thrifty"):
             raise
         raise ValueError(f"the service needs {error.name}: pip install 'thrifty[service]'") from None
-    from thrifty.service.config import Config, settings
+    from thrifty.described import described
+    from thrifty.service.config import Config
     from thrifty.store import StoreError
 
-    flags = {setting.name: getattr(options, setting.name) for setting in settings()}
+    flags = {each.name: getattr(options, each.name) for each in described(Config)}
     config = Config.load(flags, file=options.config)
     if options.traffic and config.store == Config.store and flags["store"] is None and "THRIFTY_STORE" not in os.environ:
         config = replace(config, store=DEMO_STORE)

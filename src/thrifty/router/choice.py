@@ -1,7 +1,7 @@
 """Choosing: what the rule of a segment chooses, and what pins, the holdout and newcomers make of it."""
 
 from thrifty.router.arms import ArmsAndPrices
-from thrifty.router.kernels import BEST, CODE, GREEDY, PROPENSITY, STREAMS
+from thrifty.router.frame import BEST, CODE, GREEDY, PROPENSITY, STREAMS
 from thrifty.router.records import CODES
 from thrifty.router.rule_instance import RuleInstance
 from thrifty.router.segments import Segment

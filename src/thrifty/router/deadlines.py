@@ -18,6 +18,8 @@ from thrifty.router.records import WAITING, WIDTH, DecisionRecords, Key
 class Period:
     """Decisions made while `deadline_s` was in force, from a position of the log on.
 
+    Those in memory are in `queue`, with others that wait no more; it is looked through when it has more than `shorten_at` entries.
+
     Those that left memory while they waited lie in the log after `cold_after` and up to `cold_upto`; the first of them is due at
     `cold_due`, by the monotonic clock.
     """
@@ -25,6 +27,7 @@ class Period:
     first: int
     deadline_s: float
     queue: deque[tuple[float, Key]] = field(default_factory=deque)
+    shorten_at: int = 64
     cold_after: int = 0
     cold_upto: int = 0
     cold_due: float = math.inf
@@ -55,10 +58,12 @@ class Deadlines:
 
     def add(self, key: Key, due: float, records: DecisionRecords, period: Period | None = None) -> None:
         """Let a decision in memory wait. Those that wait no more leave the queue when it is longer than memory needs."""
-        queue = (period or self.periods[-1]).queue
+        period = period or self.periods[-1]
+        queue = period.queue
         queue.append((due, key))
-        if len(queue) > 2 * len(records) + 64:
-            self._waiting(period or self.periods[-1], records)
+        if len(queue) > period.shorten_at:
+            self._waiting(period, records)
+            period.shorten_at = max(len(queue), len(records)) + 64
         if due < self.next_due:
             self.next_due = due
 

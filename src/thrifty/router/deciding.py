@@ -39,9 +39,11 @@ def decide_soon(
             known = state.records.answered(checked_text("request_id", request_id))
             if known is not None:
                 return repeat(router, known)
-        choice, text = check_request(router, segment, eligible=eligible, context=context)
-        count = len(state.segments)
-        node = state.segments.known(segment) or state.segments.obtain(segment)
+        count, choice, text = len(state.segments), None, None
+        node = state.segments.known(segment) if type(segment) is str else None
+        if node is None or eligible is not None or context is not None:
+            choice, text = check_request(router, segment, eligible=eligible, context=context)
+            node = node or state.segments.obtain(segment)
         key, settings, clock = (state.replica, state.sequence + 1), state.settings, state.clock
         try:
             place, why, likely, rule, graduates = choose(state, key[1], node, choice)
@@ -57,8 +59,9 @@ def decide_soon(
         row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
         note = None if request_id is None and detail is None else Note(request_id, segment, detail)
         due, cost = clock.monotonic() + settings.deadline_s, nan if price is None else price
-        slot = state.apply_decision(key, at, due, node, rule.arms[place], why, likely, cost, not shadow, note)
-        decision = Decision(state.id_of(key), name, code, likely, segment, state.configuration.version, rule)
+        arm, version = rule.arms[place], state.configuration.version
+        slot = state.apply_decision(key, (node.number, arm, arm, why, version, at, due, likely, cost, not shadow), note)
+        decision = Decision(state.own_id(key[1]), name, code, likely, segment, version, rule)
         decision.position = router.log.add_decision(state, row, slot)
         router.log.answered(decision)
         for arm in graduates:

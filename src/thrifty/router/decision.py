@@ -5,7 +5,7 @@ from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
 
-from thrifty.router.kernels import BEST, FACTS, FLOOR
+from thrifty.router.frame import BEST, FACTS, FLOOR
 from thrifty.router.rule_instance import RuleInstance
 
 MEANINGS = {

@@ -16,18 +16,11 @@ from thrifty.policies.contract import RuleTerms
 from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.compiling import COMPILER, Kernel, compile_mode
-from thrifty.router.kernels import (
-    add_pending,
-    choose_arm,
-    count_decision,
-    count_outcome,
-    empty_frame,
-    look,
-    observe_outcome,
-    probe_arm,
-)
+from thrifty.router.counting import ForgettingKernels, add_pending, count_decision, count_outcome, probe_arm
+from thrifty.router.frame import empty_frame
+from thrifty.router.kernels import RuleKernels, choose_arm, look, observe_outcome
 from thrifty.router.packing import Bytes, Layout, tuple_maker
-from thrifty.router.records import ARRIVED, DecisionRecord
+from thrifty.router.records import DecisionRecord
 from thrifty.router.segment_sums import SegmentSums
 
 _making = threading.RLock()  # engines, codes and kernels
@@ -58,17 +51,18 @@ _countings: dict[str, Counting] = {}
 
 
 def counting_for(forgetting: Forgetting) -> Counting:
-    """The kernels for one way to forget; made once."""
+    """The kernels for a kind of forgetting; made once."""
     kind = forgetting.label.partition("=")[0] if forgetting.forgets else ""
     if kind not in _countings:
         sums, shared = SegmentSums(1, forgetting), "forgets" if kind else "keeps"
         unpack = sums.recollection_layout.unpacker() if sums.recollection_layout else Layout(()).unpacker()
+        kernels = ForgettingKernels(forgetting.take_in, forgetting.probe, unpack)
         _countings[kind] = Counting(
             _shared_kernel(look, shared),
             _shared_kernel(count_decision, shared),
             _shared_kernel(add_pending, shared),
-            Kernel(count_outcome, {"take_in": forgetting.take_in, "unpack": unpack}, name=f"count_outcome_{kind or 'all'}"),
-            Kernel(probe_arm, {"probe": forgetting.probe, "unpack": unpack}, name="probe") if forgetting.probes else None,
+            Kernel(count_outcome, {"forgetting": kernels}, name=f"count_outcome_{kind or 'all'}"),
+            Kernel(probe_arm, {"forgetting": kernels}, name="probe") if forgetting.probes else None,
         )
     return _countings[kind]
 
@@ -90,12 +84,15 @@ class RuleCode:
         self._parameters = namedtuple("Parameters", numbers)  # type: ignore[misc]
         self._init = interpreted(rule.init)
         memory = self.new_memory(example, numbers, 2)
-        constants = {
-            "init": rule.init, "choose": rule.choose, "observe": rule.observe,
-            "parts": namedtuple("Parts", parts)(**parts),
-            "parameters": tuple_maker(self._parameters), "propensity": rule.propensity, "unpack": Layout(memory).unpacker(),
-        }  # fmt: skip
-        kernel = partial(Kernel, constants=constants, name=chosen.name, outside_sources=chosen.sources)
+        kernels = RuleKernels(
+            choose=rule.choose,
+            observe=rule.observe,
+            propensity=rule.propensity,
+            parts=namedtuple("Parts", parts)(**parts),
+            parameters=tuple_maker(self._parameters),
+            unpack=Layout(memory).unpacker(),
+        )
+        kernel = partial(Kernel, constants={"rule": kernels}, name=chosen.name, outside_sources=chosen.sources)
         self.choose = kernel(choose_arm)
         self.observe = kernel(observe_outcome) if rule.weighs_outcomes else None
 
@@ -129,7 +126,7 @@ class RuleCode:
 
 
 class Engine:
-    """A policy at work in a router: its way to forget, and its code for known and for unknown costs."""
+    """A policy at work in a router: its forgetting, and its code for known and for unknown costs."""
 
     def __init__(self, spec: str) -> None:
         self.spec, self.policy = spec, policy(spec)
@@ -201,12 +198,9 @@ class _Rehearsal:
         code.choose.load(lambda call: call(self._frame, self._memory, self._memory.copy(), 1, 1, -1))
         if code.observe is not None:
             code.observe.load(lambda call: call(self._frame, self._memory, 0, 1.0, 1.0))
-        counting.count_decision.load(self._count_decision)
+        counting.count_decision.load(lambda call: call(self._records, 0, *self._sums.tables()))
         counting.add_pending.load(lambda call: call(*self._sums.tables(), 0, 0, 0))
-        counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, 0.0, ARRIVED, *self._sums.everything()))
+        counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, *self._sums.everything()))
         if counting.probe is not None:
             sums = self._sums
             counting.probe.load(lambda call: call(sums.sums, sums.recent, sums.recollections, 0))
-
-    def _count_decision(self, call: Callable[..., Any]) -> None:
-        call(self._records, 0, *self._sums.tables(), 0, 1, 0, 0, 0, 1, 0.0, 0.0, 1.0, 0.5, 1)

@@ -7,7 +7,7 @@ from typing import Any
 from thrifty.compiled import interpreted
 from thrifty.intervals import radius
 from thrifty.router.arms import Arms
-from thrifty.router.kernels import BEST, FLOOR, GREEDY
+from thrifty.router.frame import BEST, FLOOR, GREEDY
 from thrifty.router.state import State
 
 _radius = interpreted(radius)

@@ -1,7 +1,8 @@
-"""What the router runs compiled: look at the statistics, let a rule choose, count decisions and outcomes.
+"""Compiled code for deciding: look at the statistics, let a rule choose.
 
-Only `choose_arm` depends on the policy. Everything a kernel works on is an array that its caller owns: statistics of all segments
-as tables with a row per segment, and what belongs to one rule as packed bytes (see `thrifty.router.packing`).
+Only `choose_arm` and `observe_outcome` depend on the policy. Everything a kernel works on is an array that its caller owns:
+statistics of all segments as tables with a row per segment (`thrifty.router.counting` writes them), and what belongs to one rule as
+packed bytes (`thrifty.router.packing`).
 """
 
 import math
@@ -9,71 +10,43 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.borrowing import SPREAD_FIELDS, borrow, count_segment, distance
-from thrifty.compiled import driver, index, kernel, record
-from thrifty.forgetting import RESTART
+from thrifty.borrowing import borrow, distance
+from thrifty.compiled import driver, index, kernel
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh
 from thrifty.policies.selection import cheapest_feasible, highest
-from thrifty.router.packing import unpacker
-from thrifty.router.records import ARRIVED, EXPLOIT, EXPLORE, ONLY, OPEN
-from thrifty.statistics import ArmStatistics, Outcome, copy_sums
+from thrifty.router.frame import (
+    AFRESH,
+    ALPHA,
+    ARM,
+    BEST,
+    BORROWS,
+    CODE,
+    DECISIONS,
+    FACTS,
+    FLOOR,
+    FORGETS,
+    GREEDY,
+    HORIZON,
+    PROPENSITY,
+    REACH,
+    SPAN,
+    STREAMS,
+    unpack_frame,
+)
+from thrifty.router.records import EXPLOIT, EXPLORE, ONLY
+from thrifty.statistics import Outcome, copy_sums
 from thrifty.streams import start_stream, uniform
 
-ArmSums = record(
-    [
-        ("sent", np.int64),  # decisions
-        ("pending", np.int64),  # decisions without an outcome
-        ("seen", np.float64),  # outcomes that count
-        ("reward_sum", np.float64),
-        ("cost_sum", np.float64),
-        ("priced", np.float64),  # outcomes whose cost is known: not those of a deadline where the price is unknown
-        *SPREAD_FIELDS,  # how the segments below this one differ
-    ]
-)
-"""What a segment counts per arm, of its own decisions and of all segments below it. One layout for every policy."""
 
-STREAMS = 4
-"""Streams of a decision: its choice, its probability, its group, and whether newcomers are offered."""
+class RuleKernels(NamedTuple):
+    """The compiled functions of one rule: what `choose_arm` and `observe_outcome` are bound to."""
 
-ARM, PROPENSITY, GREEDY, BEST, FLOOR, CODE, FACTS = 0, 1, 2, 3, 4, 5, 6
-"""Places in `Frame.facts`; from FACTS on come the mean, the number of outcomes and the cost of every arm."""
-
-DECISIONS, REACH, HORIZON, AFRESH = 0, 1, 2, 3
-"""Places in `Frame.progress`: decisions so far, where the horizon grows next, the horizon, and whether everything is new."""
-
-ALPHA, SPAN, BORROWS, FORGETS = 0, 1, 2, 3
-"""Places in `Frame.scalars`: alpha, outcomes remembered, and whether segments borrow and statistics forget (0 or 1)."""
-
-
-class Frame(NamedTuple):
-    """What a rule works with, whatever the policy: the arms it may choose from and what is known about them."""
-
-    scalars: Any
-    progress: Any
-    numbers: Any  # the policy's parameters
-    costs: Any  # NaN where unknown: all or none
-    by_cost: Any
-    arms: Any  # place in this rule -> arm of the segment
-    words: Any  # the seed of all streams
-    stream: Any
-    facts: Any
-    effective: Any  # the segment's statistics of these arms, plus what it borrows
-    stats: Any  # the same when the rule was last asked
-    changed: Any  # one for every arm of which these differ
-    levels: Any  # room for two records
-
-
-def empty_frame(n_arms: int, n_numbers: int) -> Frame:
-    """A frame of this size, full of zeros."""
-    numbers, words = np.zeros(n_arms, np.int64), np.zeros(4, np.uint64)
-    statistics = np.zeros(n_arms, ArmStatistics)
-    return Frame(
-        np.zeros(4), np.zeros(4, np.int64), np.zeros(n_numbers), np.zeros(n_arms), numbers, numbers.copy(), words, words.copy(),
-        np.zeros(FACTS + 3 * n_arms), statistics, statistics.copy(), numbers.copy(), np.zeros(2, ArmStatistics),
-    )  # fmt: skip
-
-
-unpack_frame: Any = unpacker(empty_frame(1, 1))
+    choose: Any
+    observe: Any
+    propensity: Any
+    parts: Any
+    parameters: Any  # makes the rule's named tuple of its numbers
+    unpack: Any  # makes the rule's memory of bytes
 
 
 @driver
@@ -141,36 +114,32 @@ def take_level(known, impute, target):
 
 
 @driver
-def choose_arm(
-    init, choose, observe, parts, parameters, propensity, unpack, packed, memory, saved, sequence, draws, weighed
-):  # fmt: skip
+def choose_arm(rule, packed, packed_memory, saved, sequence, draws, weighed):
     """Let the rule choose after `look`, from the stream named by `sequence`; write the arm's place, its probability and a code.
 
     A rule that drew no random number chose with probability one. For one that did, the probability is an average over more choices
     from the same statistics and another stream, this one included: of what the rule states, over a quarter of `draws`, or else the
     share of `draws` that falls on the same arm. Without draws it is what the rule states of this choice, if it does.
 
-    `parameters` is the kernel that makes the rule's named tuple of its numbers, `unpack` the one for its memory.
-
     With `weighed` the place of an arm instead of -1, nothing is chosen: only the probability of that arm is estimated, and the
-    rule's memory stays as it was. `saved` is an array as large as `memory`.
+    rule's memory stays as it was. `saved` is an array as large as `packed_memory`.
     """
     frame = unpack_frame(packed)
-    rule, stats, stream, facts = unpack(memory), frame.stats, frame.stream, frame.facts
-    terms = catch_up(observe, parts, parameters, frame, rule)
+    memory, stats, stream, facts = rule.unpack(packed_memory), frame.stats, frame.stream, frame.facts
+    terms = catch_up(rule, frame, memory)
     arm, likely, count, wanted, unknown = weighed, 0.0, 0, draws + 1, False
     start_stream(frame.words, STREAMS * sequence + (weighed >= 0), stream)
     if weighed >= 0:
         wanted = max(draws, 1)
-        copy_bytes(memory, saved)
+        copy_bytes(packed_memory, saved)
     first = stream[0]
     while count < wanted:
-        picked = index(choose(terms, stats, rule, stream))
+        picked = index(rule.choose(terms, stats, memory, stream))
         if picked >= stats.size:  # a negative one is very large here
             raise ValueError("the policy chose an arm that is not there")
         count += 1
         arm = picked if arm < 0 else arm
-        stated = propensity(terms, stats, rule, arm)
+        stated = rule.propensity(terms, stats, memory, arm)
         likely += 1.0 * (picked == arm) if np.isnan(stated) else stated
         if count == 1:
             random = stream[0] != first
@@ -178,11 +147,11 @@ def choose_arm(
                 unknown = draws == 0 and random and np.isnan(stated)
                 wanted = 1 if not random else wanted if np.isnan(stated) else 1 + (draws + 3) // 4
                 start_stream(frame.words, STREAMS * sequence + 1, stream)
-                copy_bytes(memory, saved)
+                copy_bytes(packed_memory, saved)
             elif not random:
                 wanted = 1
         if count > 1 or weighed >= 0:
-            copy_bytes(saved, memory)
+            copy_bytes(saved, packed_memory)
     facts[ARM], facts[PROPENSITY] = arm, math.nan if unknown else likely / count
     facts[CODE] = ONLY if stats.size == 1 else EXPLOIT if facts[GREEDY] == arm else EXPLORE
     return arm
@@ -196,7 +165,7 @@ def copy_bytes(source, target):
 
 
 @driver
-def catch_up(observe, parts, parameters, frame, rule):
+def catch_up(rule, frame, memory):
     """Let the rule see the effective statistics, with a horizon beyond the decisions so far; returns its terms.
 
     A rule derives what it keeps from the statistics, so `refresh` for every arm that changed is enough: see docs/decisions/001.
@@ -208,12 +177,18 @@ def catch_up(observe, parts, parameters, frame, rule):
         other = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
         changed[place] = other or everything
         copy_sums(now, before)
-    horizon = frame.progress[HORIZON]
-    terms = RuleTerms(frame.costs, frame.by_cost, frame.scalars[ALPHA], horizon, parameters(frame.numbers), parts)
+    terms = terms_of(rule, frame)
     for place in range(stats.size):
         if changed[place] != 0 and stats[place].seen > 0.0:
-            refresh(observe, terms, stats, rule, place)
+            refresh(rule.observe, terms, stats, memory, place)
     return terms
+
+
+@driver
+def terms_of(rule, frame):
+    """What the rule knows beforehand, with the horizon it reckons with now."""
+    parameters = rule.parameters(frame.numbers)
+    return RuleTerms(frame.costs, frame.by_cost, frame.scalars[ALPHA], frame.progress[HORIZON], parameters, rule.parts)
 
 
 @kernel
@@ -234,128 +209,10 @@ def extend_horizon(frame):
 
 
 @driver
-def observe_outcome(init, choose, observe, parts, parameters, propensity, unpack, packed, memory, place, reward, chance):
+def observe_outcome(rule, packed, packed_memory, place, reward, chance):
     """Hand an outcome to a rule that weighs outcomes by the probability of their decision."""
     frame = unpack_frame(packed)
-    horizon = frame.progress[HORIZON]
-    terms = RuleTerms(frame.costs, frame.by_cost, frame.scalars[ALPHA], horizon, parameters(frame.numbers), parts)
-    observe(terms, frame.stats, unpack(memory), Outcome(place, reward, np.nan, chance))
-
-
-@driver
-def probe_arm(probe, unpack, sums, recent, recollections, segment):
-    """The arm of a segment that is to be looked at now because it may have changed, whatever the rule would choose; -1 for none."""
-    decisions = 0
-    for arm in range(sums.shape[1]):
-        decisions += sums[segment, arm].sent
-    return probe(recent[segment], unpack(recollections[segment]), decisions)
-
-
-@driver
-def count_decision(
-    records, slot, sums, recent, parents, replica, sequence, segment, arm, code, version, at, due, propensity, price,
-    counted,
-):  # fmt: skip
-    """Write a decision into its record, and count it in its segment and all above unless `counted` is 0."""
-    entry = records[slot]
-    entry.replica, entry.sequence, entry.segment, entry.version = replica, sequence, segment, version
-    entry.made, entry.arm, entry.code = arm, arm, code
-    entry.at, entry.due, entry.propensity, entry.price = at, due, propensity, price
-    entry.sent, entry.seen, entry.reward, entry.cost, entry.priced = counted, 0, 0.0, 0.0, 0
-    entry.settled, entry.outcome_at, entry.outcome_value, entry.outcome_cost = OPEN, math.nan, math.nan, math.nan
-    entry.waiting, entry.forgotten, entry.logged, entry.position = 1, 0, 0, 0
-    add_pending(sums, recent, parents, segment, arm, counted)
-
-
-@driver
-def add_pending(sums, recent, parents, segment, arm, by):
-    """Count decisions without an outcome, in a segment and all above."""
-    while segment >= 0:
-        known = sums[segment, arm]
-        known.sent += by
-        known.pending += by
-        if recent is not None:
-            remembered = recent[segment, arm]
-            remembered.sent += by
-            remembered.pending += by
-        segment = parents[segment]
-
-
-@driver
-def count_outcome(
-    take_in, unpack, records, slot, arm, value, cost, at, how, sums, recent, parents, recollections, restarts
-):  # fmt: skip
-    """Let an outcome be the last word about a decision, and count what that changes in its segment and all above.
-
-    `value` is NaN for an outcome that says nothing about the arm, `cost` NaN where it is unknown; `how` is DEFAULTED or ARRIVED.
-    Returns False, and changes nothing, for the default outcome of a decision that has one already.
-    """
-    entry = records[slot]
-    if how != ARRIVED and entry.settled != OPEN:
-        return False
-    before, sent, seen, reward, paid, priced = entry.arm, entry.sent, entry.seen, entry.reward, entry.cost, entry.priced
-    entry.arm, entry.waiting, entry.settled = arm, 0, how
-    entry.outcome_at, entry.outcome_value, entry.outcome_cost = at, value, cost
-    counts = 1 - (np.isnan(value) or entry.forgotten != 0)
-    entry.sent = entry.seen = counts
-    entry.reward = value if counts else 0.0
-    entry.priced = counts * (1 - np.isnan(cost))
-    entry.cost = cost if entry.priced else 0.0
-    segment = entry.segment
-    if arm == before:
-        add_outcome(
-            take_in, unpack, sums, recent, parents, recollections, restarts, segment, arm,
-            entry.sent - sent, entry.seen - seen, entry.reward - reward, entry.cost - paid, entry.priced - priced,
-        )  # fmt: skip
-        return True
-    add_outcome(
-        take_in, unpack, sums, recent, parents, recollections, restarts, segment, before,
-        -sent, -seen, -reward, -paid, -priced,
-    )  # fmt: skip
-    add_outcome(
-        take_in, unpack, sums, recent, parents, recollections, restarts, segment, arm,
-        entry.sent, entry.seen, entry.reward, entry.cost, entry.priced,
-    )  # fmt: skip
-    return True
-
-
-@driver
-def add_outcome(
-    take_in, unpack, sums, recent, parents, recollections, restarts, segment, arm, sent, seen, reward, cost, priced
-):  # fmt: skip
-    """Add to the sums of an arm in a segment and all above.
-
-    A first outcome has seen = 1, its withdrawal seen = -1 and the old numbers negated, a correction seen = 0 and the differences.
-    """
-    outcome = seen != 0 or reward != 0.0
-    child_seen, child_reward, child_had_seen, child_had_reward = 0.0, 0.0, 0.0, 0.0
-    while segment >= 0:
-        known = sums[segment, arm]
-        had_seen, had_reward = known.seen, known.reward_sum
-        if recollections is None and outcome:
-            count_segment(known, -1.0, child_had_seen, child_had_reward)
-            count_segment(known, 1.0, child_seen, child_reward)
-        known.sent += sent
-        known.pending += sent - seen
-        known.seen += seen
-        known.reward_sum += reward
-        known.cost_sum += cost
-        known.priced += priced
-        if recollections is not None:
-            remembered = recent[segment, arm]
-            remembered.sent += sent
-            remembered.pending += sent - seen
-            # Less than nothing cannot be remembered: what is taken back may be forgotten already.
-            taken, won = max(1.0 * seen, -max(remembered.seen, 0.0)), max(reward, -max(remembered.reward_sum, 0.0))
-            paid = max(cost, -max(remembered.cost_sum, 0.0))
-            if seen == 1 and priced == 0 and remembered.seen > 0.0:
-                paid = remembered.cost_sum / remembered.seen  # an outcome of unknown cost changes no average
-            if (outcome or cost != 0.0) and take_in(
-                recent[segment], unpack(recollections[segment]), arm, taken, won, paid, True
-            ) == RESTART:  # fmt: skip
-                restarts[segment] += 1
-        child_seen, child_reward, child_had_seen, child_had_reward = known.seen, known.reward_sum, had_seen, had_reward
-        segment = parents[segment]
+    rule.observe(terms_of(rule, frame), frame.stats, rule.unpack(packed_memory), Outcome(place, reward, np.nan, chance))
 
 
 @kernel

@@ -6,6 +6,7 @@ second. So the numbers of a decision are a row of one record array, which compil
 
 from collections import deque
 from math import isnan, nan
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,12 +53,16 @@ DecisionRecord = record(
 
 FIELDS: tuple[str, ...] = DecisionRecord.names or ()
 WIDTH = len(FIELDS)
+_RECORD_BYTES = DecisionRecord.itemsize
 _PLACE = {name: place for place, name in enumerate(FIELDS)}
 REPLICA, SEQUENCE, SEGMENT, MADE, ARM, CODE = (_PLACE[name] for name in ("replica", "sequence", "segment", "made", "arm", "code"))
 PRICE, SETTLED, WAITING, POSITION = (_PLACE[name] for name in ("price", "settled", "waiting", "position"))
 LOGGED, OUTCOME_AT = _PLACE["logged"], _PLACE["outcome_at"]
 OUTCOME_VALUE, OUTCOME_COST = _PLACE["outcome_value"], _PLACE["outcome_cost"]
 """Places of numbers in a record, which is WIDTH numbers wide, for `DecisionRecords.integers` and `floats`."""
+
+_FIRST = Struct("=7q4dq")
+"""Bytes of the numbers of a decision that its maker knows, `replica` to `sent`; `count_decision` writes the others."""
 
 _FLOATS = frozenset(name for name in FIELDS if DecisionRecord[name] == np.float64)
 
@@ -68,6 +73,9 @@ BYTES_OF_RECORD = DecisionRecord.itemsize + 400
 """A record, its key and its places in the tables, about."""
 
 BYTES_OF_NOTE = 400
+
+Made = tuple[int, int, int, int, int, float, float, float, float, int]
+"""Numbers of a new decision in the order of a record: segment, made, arm, code, version, at, due, propensity, price, sent."""
 
 Numbers = tuple[memoryview, memoryview, int]
 """Numbers of a record as integers and as floats, and where they begin."""
@@ -106,7 +114,8 @@ class DecisionRecords:
         grown[: self.table.size] = self.table
         self.table = grown
         self.integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster
-        self.floats: memoryview = grown.view(np.float64).data
+        self.floats: Any = grown.view(np.float64).data
+        self._bytes: memoryview = grown.view(np.uint8).data
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -139,7 +148,13 @@ class DecisionRecords:
         """The key of a record."""
         return self.integers[slot * WIDTH], self.integers[slot * WIDTH + 1]
 
-    def add(self, key: Key, note: Note | None, *, newest: bool = True) -> int:
+    def add(self, key: Key, made: Made, note: Note | None) -> int:
+        """The row of a new decision, with the numbers in `made`."""
+        slot = self.place(key, note)
+        _FIRST.pack_into(self._bytes, slot * _RECORD_BYTES, *key, *made)
+        return slot
+
+    def place(self, key: Key, note: Note | None, *, newest: bool = True) -> int:
         """A free row for a decision; the caller fills it. The newest decision of a request_id is the one that answers it."""
         if self._free:
             slot = self._free.pop()

@@ -1,13 +1,12 @@
 """Rehearsal: try a change of arms or settings on a copy before it is logged, down to one decision and one outcome."""
 
-import math
 from typing import Any
 
 import numpy as np
 
 from thrifty.router.arms import Arms
 from thrifty.router.engine import Engine, engine_for
-from thrifty.router.records import ARRIVED, DecisionRecord
+from thrifty.router.records import DecisionRecord
 from thrifty.router.rule_instance import RuleTemplate
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
@@ -46,8 +45,9 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
         records, arm = np.zeros(1, DecisionRecord), choice[0][place]
         if sums.forgets:
             sums.remember(0)
-        engine.counting.count_decision.call(records, 0, *sums.tables(), 0, 1, 0, arm, 0, 1, 0.0, 0.0, 1.0, math.nan, 1)
-        engine.counting.count_outcome.call(records, 0, arm, 1.0, 0.5, 0.0, ARRIVED, *sums.everything())
+        records["arm"], records["sent"] = arm, 1
+        engine.counting.count_decision.call(records, 0, *sums.tables())
+        engine.counting.count_outcome.call(records, 0, arm, 1.0, 0.5, *sums.everything())
         rule.observe(arm, 1.0, 1.0)
         rule.choose(sums, 2, 0)
     except ValueError:

@@ -8,7 +8,7 @@ from thrifty.forgetting import KEEP_ALL
 from thrifty.router.choice import choose
 from thrifty.router.compiling import compile_mode
 from thrifty.router.engine import counting_for
-from thrifty.router.records import ARRIVED, CODES, DEFAULTED, DecisionRecords, Key, Note, number_or_nan
+from thrifty.router.records import ARRIVED, CODES, DEFAULTED, OPEN, DecisionRecords, Key, Note, number_or_nan
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.snapshot import load
 from thrifty.router.state import State, counted_name, forget_outcomes, is_shadow, note_of
@@ -49,51 +49,70 @@ def recall(state: State, rows: list[tuple[int, Row]]) -> list[Recalled]:
     The rows are decisions, outcomes, creations and resets in order; outcomes of other decisions are passed over. A router that was
     created anew knows nothing of decisions before that.
     """
-    arms = state.arms  # once: the router may be created anew meanwhile
-    records, sums, counting = DecisionRecords(), SegmentSums(len(arms.names), KEEP_ALL), counting_for(KEEP_ALL)
-    sums.add(-1)
-    segments: dict[Key, tuple[int, Note | None]] = {}
+    recollection = _Recollection(state)
     for position, row in rows:
-        if position <= state.created_at or (row.kind != CHANGE and arms.find(row.arm) is None):
-            continue  # of the router before it was deleted and created anew
-        key = row.replica, row.sequence
-        slot = records.slot(key)
+        recollection.take(position, row)
+    return recollection.decisions()
+
+
+class _Recollection:
+    """Decisions that are put together from their rows. Statistics of their own are counted along and thrown away."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._arms = state, state.arms  # once: the router may be created anew meanwhile
+        self._records, self._counting = DecisionRecords(), counting_for(KEEP_ALL)
+        self._sums = SegmentSums(len(self._arms.names), KEEP_ALL)
+        self._sums.add(-1)
+        self._segments: dict[Key, int] = {}
+
+    def take(self, position: int, row: Row) -> None:
+        """Take the next row."""
+        if position <= self._state.created_at or (row.kind != CHANGE and self._arms.find(row.arm) is None):
+            return  # of the router before it was deleted and created anew
         if row.kind == DECISION:
-            note = note_of(row)
-            segment = state.segments.nearest(counted_name(row)).number
-            segments[key] = segment, note
-            due = state.due_of(row.at, state.deadlines.period_at(position).deadline_s)
-            slot = records.add(key, None)
-            counting.count_decision.call(
-                records.table, slot, *sums.tables(), *key, 0, arms.index(row.arm), CODES.index(row.code), state.version,
-                row.at, due, number_or_nan(row.value), number_or_nan(row.cost), int(not (note and is_shadow(note.detail))),
-            )  # fmt: skip
-            records.put(slot, "segment", 0)
-            records.put(slot, "logged", position)
-            records.put(slot, "position", position)
+            self._take_decision(position, row)
         elif row.kind == OUTCOME:
-            if slot is not None:
-                how = DEFAULTED if row.code == "default" else ARRIVED
-                value, cost = number_or_nan(row.value), number_or_nan(row.cost)
-                counting.count_outcome.call(
-                    records.table, slot, arms.index(row.arm), value, cost, row.at, how, *sums.everything()
-                )  # fmt: skip
-                records.put(slot, "position", position)
+            self._take_outcome(position, row)
         elif row.code == "reset":
-            arm = json.loads(str(row.detail))["arm"]
-            forget_outcomes(records.table, arms.numbers(arm))
-    found = []
-    for key, (segment, note) in segments.items():
-        slot = records.slot(key)
-        assert slot is not None
-        records.put(slot, "segment", segment)
-        found.append(Recalled(key, records.table[slot].copy(), note))
-    return found
+            forget_outcomes(self._records.table, self._arms.numbers(json.loads(str(row.detail))["arm"]))
+
+    def _take_decision(self, position: int, row: Row) -> None:
+        state, key, note, arm = self._state, (row.replica, row.sequence), note_of(row), self._arms.index(row.arm)
+        self._segments[key] = state.segments.nearest(counted_name(row)).number
+        due = state.due_of(row.at, state.deadlines.period_at(position).deadline_s)
+        propensity, price = number_or_nan(row.value), number_or_nan(row.cost)
+        counted = int(not (note and is_shadow(note.detail)))
+        made = (0, arm, arm, CODES.index(row.code), state.version, row.at, due, propensity, price, counted)
+        slot = self._records.add(key, made, note)
+        self._counting.count_decision.call(self._records.table, slot, *self._sums.tables())
+        self._records.put(slot, "logged", position)
+        self._records.put(slot, "position", position)
+
+    def _take_outcome(self, position: int, row: Row) -> None:
+        records, slot = self._records, self._records.slot((row.replica, row.sequence))
+        how = DEFAULTED if row.code == "default" else ARRIVED
+        if slot is None or (how == DEFAULTED and records.get(slot, "settled") != OPEN):
+            return
+        value, cost = number_or_nan(row.value), number_or_nan(row.cost)
+        records.put(slot, "settled", how)
+        records.put(slot, "outcome_at", row.at)
+        self._counting.count_outcome.call(records.table, slot, self._arms.index(row.arm), value, cost, *self._sums.everything())
+        records.put(slot, "position", position)
+
+    def decisions(self) -> list[Recalled]:
+        """All of them, in the order of their rows."""
+        records, found = self._records, []
+        for key, segment in self._segments.items():
+            slot = records.slot(key)
+            assert slot is not None
+            records.put(slot, "segment", segment)
+            found.append(Recalled(key, records.table[slot].copy(), records.note(key)))
+        return found
 
 
 def remember(state: State, recalled: Recalled, *, newest: bool = False) -> int:
     """Bring a decision back into memory; its row in the records."""
-    slot = state.records.add(recalled.key, recalled.note, newest=newest)
+    slot = state.records.place(recalled.key, recalled.note, newest=newest)
     state.records.table[slot] = recalled.numbers
     return slot
 

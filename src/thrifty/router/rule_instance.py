@@ -7,7 +7,7 @@ import numpy as np
 from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.engine import Engine
-from thrifty.router.kernels import AFRESH, CODE, HORIZON, PROPENSITY, REACH, Frame, empty_frame
+from thrifty.router.frame import AFRESH, CODE, HORIZON, PROPENSITY, REACH, Frame, empty_frame
 from thrifty.router.packing import Layout
 from thrifty.router.records import EXPLORE
 from thrifty.router.segment_sums import SegmentSums
@@ -62,7 +62,7 @@ class RuleTemplate:
 class RuleInstance:
     """One rule at work in one segment. It sees the statistics of now whenever it is asked.
 
-    `facts` are the numbers of its last look, at the places that `thrifty.router.kernels` names.
+    `facts` are the numbers of its last look, at the places that `thrifty.router.frame` names.
     """
 
     __slots__ = (

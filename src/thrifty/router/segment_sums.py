@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.forgetting import Forgetting
-from thrifty.router.kernels import ArmSums
+from thrifty.router.frame import ArmSums
 from thrifty.router.packing import Layout
 
 _FIRST_ROOM = 8

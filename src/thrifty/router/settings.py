@@ -1,14 +1,14 @@
 """Settings of a router: alpha, and everything else with a default. Checks of arms, prices, names and segments."""
 
-import math
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from thrifty.described import described, setting
 from thrifty.policies import DEFAULT_POLICY, policy
-from thrifty.problem import checked_alpha, checked_count
+from thrifty.problem import checked_alpha
 
 NEWCOMER_OUTCOMES = 30
 """An arm added while running is a newcomer at least until so many of its outcomes have come back."""
@@ -16,67 +16,70 @@ NEWCOMER_OUTCOMES = 30
 MOST_KEPT = 1_000_000
 """The longest window of a router: it keeps so many outcomes of every segment one by one."""
 
-_RANGES = {
-    "seed": (0, 2**63 - 1),
-    "max_segments": (1, 1_000_000),
-    "propensity_draws": (0, 10_000),
-    "memory_bytes": (65_536, 2**40),
-}
-
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything about a router but its arms.
-
-    Parameters
-    ----------
-    alpha : the subsidy factor in [0, 1]
-    policy : a policy by name, with parameters if need be: "cs-ts:prior=gaussian"
-    seed : a non-negative integer; with the number of a decision it fixes the decision's randomness
-    deadline_s : seconds after which a decision without an outcome gets the default one
-    default_outcome : "failure" counts a reward of 0, "ignore" counts nothing
-    mode : "live", or "shadow": decide and log, while the caller keeps its own choice and reports it with the outcome
-    holdout : the share of decisions, in [0, 1), that take the best arm whatever it costs, so that the saving is measured
-    newcomer_share : the share of decisions, in (0, 1], in which an arm added while running is offered to the rule at first
-    leaning : whether segments borrow from each other as far as they are alike, or each learns alone
-    max_segments : further segments are counted in the nearest one above; existing ones stay
-    propensity_draws : how many more choices n are drawn to estimate the probability of a random one, a quarter of that where the
-        rule states it given its draws; 0 for none. Where the rule does not state it, no probability below 1 / (n + 1) is given
-    memory_bytes : of recent decisions kept in memory, about; older ones are read from the log when their outcome comes. Without
-        a store there is no log: an older decision then gets the default outcome before its deadline
+    """Everything about a router but its arms; `described(Settings)` has the range and the meaning of every field.
 
     >>> Settings(alpha=0.05).mode
     'live'
+    >>> Settings(alpha=0.05, holdout=1.5)
+    Traceback (most recent call last):
+    ValueError: holdout must be a number from 0 to 0.99, got 1.5
 
     """
 
-    alpha: float
-    policy: str = DEFAULT_POLICY
-    seed: int = 0
-    deadline_s: float = 3600.0
-    default_outcome: str = "failure"
-    mode: str = "live"
-    holdout: float = 0.0
-    newcomer_share: float = 0.1
-    leaning: bool = True
-    max_segments: int = 10_000
-    propensity_draws: int = 20
-    memory_bytes: int = 67_108_864
+    alpha: float = setting(meaning="the share of the best reward that one is willing to give up", high=1.0)
+    policy: str = setting(DEFAULT_POLICY, 'a policy by name, with parameters if need be: "cs-ts:prior=gaussian"')
+    seed: int = setting(
+        0, "with the number of a decision it fixes the randomness of the decision", high=2**63 - 1, high_over_http=2**53
+    )
+    deadline_s: float = setting(
+        3600.0, "seconds after which a decision without an outcome gets the default outcome", above_low=True, high_over_http=1e9
+    )
+    default_outcome: str = setting(
+        "failure", '"failure" counts a reward of 0, "ignore" counts nothing', words=("failure", "ignore")
+    )
+    mode: str = setting(
+        "live",
+        'with "shadow" the router decides and logs, while the caller keeps its own choice and reports it with the outcome',
+        words=("live", "shadow"),
+    )
+    holdout: float = setting(
+        0.0, "the share of decisions that take the best arm whatever it costs, so that the saving is measured", high=0.99
+    )
+    newcomer_share: float = setting(
+        0.1,
+        "the share of decisions in which an arm added while running is offered to the rule at first",
+        above_low=True,
+        high=1.0,
+    )
+    leaning: bool = setting(True, "whether segments borrow from each other as far as they are alike, or each learns alone")
+    max_segments: int = setting(
+        10_000, "further segments are counted in the nearest one above; existing ones stay", low=1, high=1_000_000
+    )
+    propensity_draws: int = setting(
+        20,
+        "choices n that are drawn besides to estimate the probability of a random choice, a quarter of that where the rule "
+        "states it given its draws; 0 for none. Otherwise no probability below 1 / (n + 1) is given",
+        high=10_000,
+        high_over_http=1000,
+    )
+    memory_bytes: int = setting(
+        67_108_864,
+        "of recent decisions in memory, about; older ones are read from the log when their outcome comes. Without a store there "
+        "is no log: an older decision then gets the default outcome before its deadline",
+        low=65_536,
+        high=2**40,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", checked_alpha(self.alpha))
         _check_policy(self.policy)
-        for name, (low, high) in _RANGES.items():
-            object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low, high=high))
-        _check_number("deadline_s", self.deadline_s, above=0.0, high=math.inf)
-        _check_number("holdout", self.holdout, above=-1e-300, high=0.99)
-        _check_number("newcomer_share", self.newcomer_share, above=0.0, high=1.0)
-        _check_word("default_outcome", self.default_outcome, ("failure", "ignore"))
-        _check_word("mode", self.mode, ("live", "shadow"))
-        if not isinstance(self.leaning, bool):
-            raise ValueError(f"leaning must be true or false, got {self.leaning!r:.80}")
+        for each in described(Settings):
+            object.__setattr__(self, each.name, each.checked(getattr(self, each.name)))
 
     def check_arms(self, n_arms: int) -> None:
         """A ValueError where the policy cannot work with so many arms."""
@@ -149,13 +152,3 @@ def checked_price(name: str, price: object) -> float | None:
     if isinstance(price, bool) or not isinstance(price, (int, float)) or not 0.0 <= price <= sys.float_info.max:
         raise ValueError(f"the price of {name!r:.80} must be finite and not negative, or None where unknown, got {price!r:.80}")
     return float(price)
-
-
-def _check_number(name: str, value: object, *, above: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not above < value <= high or math.isinf(value):
-        raise ValueError(f"{name} must be a number in ({max(above, 0):g}, {high:g}], got {value!r:.80}")
-
-
-def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
-    if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r:.80}")

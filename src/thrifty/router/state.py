@@ -23,12 +23,15 @@ from thrifty.router.records import (
     CODES,
     DEFAULTED,
     HOLDOUT,
+    OPEN,
+    OUTCOME_AT,
     SEGMENT,
     SETTLED,
     WAITING,
     WIDTH,
     DecisionRecords,
     Key,
+    Made,
     Note,
     number_or_nan,
 )
@@ -54,9 +57,15 @@ class State:
     """
 
     def __init__(
-        self, name: str, arms: dict[str, float | None], settings: Settings, *, replica: int = 0, clock: Any = time,
+        self,
+        name: str,
+        arms: dict[str, float | None],
+        settings: Settings,
+        *,
+        replica: int = 0,
+        clock: Any = time,
         engine: Engine | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.replica, self.clock = name, replica, clock
         self.configuration = Configuration(arms, settings.to_dict())
         self.settings, self.engine = settings, engine or engine_for(settings.policy)
@@ -98,6 +107,10 @@ class State:
         """The id of a decision."""
         return f"{self.name}.{key[0]:x}.{key[1]:x}"
 
+    def own_id(self, sequence: int) -> str:
+        """The id of a decision that is made here."""
+        return f"{self._prefix}{sequence:x}"
+
     def key_of(self, decision_id: str) -> Key:
         """The key of an id of this router's form; a KeyError where it cannot be one."""
         if decision_id.startswith(self._prefix):  # nearly always: one that was made here
@@ -130,7 +143,8 @@ class State:
             code, counted = CODES.index(row.code), not (note is not None and is_shadow(note.detail))
             propensity, price = number_or_nan(row.value), number_or_nan(row.cost)
             due, arm = self.due_of(row.at, self.settings.deadline_s), self.arms.index(row.arm)
-            slot = self.apply_decision(key, row.at, due, segment, arm, code, propensity, price, counted, note)
+            made = (segment.number, arm, arm, code, self.version, row.at, due, propensity, price, int(counted))
+            slot = self.apply_decision(key, made, note)
             self.records.put(slot, "logged", position)
             self.records.put(slot, "position", position)
         elif row.kind == CHANGE:
@@ -142,21 +156,14 @@ class State:
             self.apply_outcome(found, self.arms.index(row.arm), number_or_nan(row.value), number_or_nan(row.cost), row.at, how)
             self.records.put(found, "position", position)
 
-    def apply_decision(
-        self, key: Key, at: float, due: float, segment: Segment, arm: int, code: int, propensity: float, price: float,
-        counted: bool, note: Note | None,
-    ) -> int:  # fmt: skip
+    def apply_decision(self, key: Key, made: Made, note: Note | None) -> int:
         """Remember a decision and count it; the row of `records` it is in."""
         sums, records = self.segments.sums, self.records
         if sums.forgets:
-            sums.count_in(segment.number)
-        slot = records.add(key, note)
-        self.engine.counting.count_decision.call(
-            records.table, slot, *sums.tables(), key[0], key[1], segment.number, arm, code, self.configuration.version, at, due,
-            propensity,
-            price, int(counted),
-        )  # fmt: skip
-        self.deadlines.add(key, due, records)
+            sums.count_in(made[0])
+        slot = records.add(key, made, note)
+        self.engine.counting.count_decision.call(records.table, slot, *sums.tables())
+        self.deadlines.add(key, made[6], records)
         self.decided += 1
         self.waiting += 1
         if key[0] != self.replica:
@@ -175,12 +182,14 @@ class State:
         records, sums = self.records, self.segments.sums
         numbers, base = records.integers, slot * WIDTH
         was, segment, waited = numbers[base + SETTLED], numbers[base + SEGMENT], numbers[base + WAITING]
+        if how == DEFAULTED and was != OPEN:
+            return
         grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
         before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
         if sums.forgets:
             sums.count_in(segment)
-        if not self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, at, how, *sums.everything()):
-            return
+        numbers[base + SETTLED], records.floats[base + OUTCOME_AT] = how, at
+        self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, *sums.everything())
         self.waiting -= waited
         if how == DEFAULTED:
             self.expired += 1

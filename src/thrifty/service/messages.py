@@ -1,10 +1,13 @@
 """What goes over the wire: requests as they are checked, answers as they are documented."""
 
+from dataclasses import MISSING
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError, defstruct, structs
 from msgspec.json import Decoder
 
+from thrifty.described import Described, described
+from thrifty.router import Settings
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.keys import ROLES
 
@@ -46,22 +49,36 @@ class OutcomeRequest(Struct, forbid_unknown_fields=True):
     occurred_at: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
 
 
-class RouterRequest(Struct, forbid_unknown_fields=True):
-    """A router as it shall be: prices by arm, null where unknown, and everything else with a default."""
+class RouterBody(Struct, forbid_unknown_fields=True):
+    """A router as it shall be: prices by arm, null where unknown; `RouterRequest` has the settings too."""
 
     arms: Annotated[dict[Text, Price | None], Meta(min_length=1, max_length=1000)]
-    alpha: Share
-    policy: Text | UnsetType = UNSET
-    seed: Annotated[int, Meta(ge=0, le=2**53)] | UnsetType = UNSET
-    deadline_s: Annotated[float, Meta(gt=0.0, le=1e9)] | UnsetType = UNSET
-    default_outcome: Literal["failure", "ignore"] | UnsetType = UNSET
-    mode: Literal["live", "shadow"] | UnsetType = UNSET
-    holdout: Annotated[float, Meta(ge=0.0, le=0.99)] | UnsetType = UNSET
-    newcomer_share: Annotated[float, Meta(gt=0.0, le=1.0)] | UnsetType = UNSET
-    leaning: bool | UnsetType = UNSET
-    max_segments: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
-    propensity_draws: Annotated[int, Meta(ge=0, le=1000)] | UnsetType = UNSET
-    memory_bytes: Annotated[int, Meta(ge=65_536, le=2**40)] | UnsetType = UNSET
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that the request names."""
+        return {name: value for name, value in structs.asdict(self).items() if name != "arms" and value is not UNSET}
+
+
+def _field(each: Described) -> tuple[Any, ...]:
+    """A setting of a router as a field of a request."""
+    kind: Any = Literal[each.words] if each.words else Text if each.kind is str else each.kind
+    limits: dict[str, Any] = {"description": each.meaning}
+    if each.kind in (int, float):
+        highest = min(each.high, each.high_over_http)
+        limits |= {"gt" if each.above_low else "ge": each.kind(each.low), "le": each.kind(highest)}
+    kind = Annotated[kind, Meta(**limits)]
+    return (each.name, kind) if each.default is MISSING else (each.name, kind | UnsetType, UNSET)
+
+
+RouterRequest = defstruct(
+    "RouterRequest",
+    [_field(each) for each in described(Settings)],
+    bases=(RouterBody,),
+    forbid_unknown_fields=True,
+    kw_only=True,
+    namespace={"__doc__": "A router as it shall be: prices by arm, null where unknown, and everything else with a default."},
+)
+"""The body of PUT /v1/routers/NAME, derived from `thrifty.router.Settings`."""
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):

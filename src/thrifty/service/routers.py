@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
-from msgspec import UNSET, structs
-
 from thrifty.router import Router, Settings
 from thrifty.router.settings import checked_name
 from thrifty.service.errors import ServiceProblemError
-from thrifty.service.messages import RouterRequest
+from thrifty.service.messages import RouterBody
 from thrifty.service.workers import Workers
 from thrifty.store import StoreError
 
@@ -165,12 +163,9 @@ class Routers:
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def put(self, name: str, wanted: RouterRequest, *, by: str) -> tuple[Router, bool]:
+    def put(self, name: str, wanted: RouterBody, *, by: str) -> tuple[Router, bool]:
         """Make a router, or make it as wanted; and whether it is new."""
-        asked = {key: value for key, value in structs.asdict(wanted).items() if key != "arms" and value is not UNSET}
-        unknown = sorted(set(asked) - set(Settings.names()))
-        if unknown:
-            raise ValueError(f"routers of this version have no setting {unknown[0]!r}")
+        asked = wanted.settings()
         checked_name("name", name)
         with self._changing(name) as router:
             if router is not None:

@@ -1,0 +1,118 @@
+"""Settings that describe themselves: each is one field of a dataclass, with its default, its range and its meaning.
+
+Checks, command-line flags, environment variables, the schema of a request and tables in the documentation are derived from the
+same field. `thrifty.router.Settings` and `thrifty.service.config.Config` are made of such fields.
+"""
+
+import dataclasses
+import math
+import typing
+from dataclasses import MISSING, dataclass
+from functools import cache
+from typing import Any
+
+
+def setting(default: Any = MISSING, meaning: str = "", **limits: Any) -> Any:
+    """A field of a dataclass of settings; `limits` are the other fields of `Described`, from `low` on."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning, **limits})
+
+
+@dataclass(frozen=True)
+class Described:
+    """One setting: its name, and the values it may have.
+
+    Parameters
+    ----------
+    name : in Python and in JSON
+    kind : its type; a tuple is a list of names
+    default : MISSING if there is none
+    meaning : one line
+    low, high : the smallest and the largest number
+    above_low : whether `low` itself is excluded
+    high_over_http : the largest number that a request may set, if that is smaller
+    words : the texts it may be, if not any
+    shown : the default in a table, if that needs words
+
+    >>> Described("port", int, 8321, "the port", low=0, high=65_535).checked(70_000)
+    Traceback (most recent call last):
+    ValueError: port must be a whole number from 0 to 65535, got 70000
+
+    """
+
+    name: str
+    kind: type
+    default: Any
+    meaning: str
+    low: float = 0.0
+    high: float = math.inf
+    above_low: bool = False
+    high_over_http: float = math.inf
+    words: tuple[str, ...] = ()
+    shown: str = ""
+
+    @property
+    def flag(self) -> str:
+        """On the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """In the environment."""
+        return f"THRIFTY_{self.name.upper()}"
+
+    @property
+    def default_text(self) -> str:
+        """The default as tables and command-line help show it."""
+        return self.shown or (f"{self.default:g}" if self.kind is float else str(self.default))
+
+    def parsed(self, value: Any) -> Any:
+        """What a text from the command line, the environment or a file means; other values as they are."""
+        if self.kind is tuple:
+            return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+        if self.kind in (int, float) and isinstance(value, str):
+            try:
+                return self.kind(value)
+            except ValueError:
+                return value
+        return value
+
+    def checked(self, value: Any) -> Any:
+        """`value` as this setting's type, or a ValueError that names it."""
+        if self.kind is bool:
+            return self._require(value, isinstance(value, bool), "true or false")
+        if self.kind in (int, float):
+            return self._number(value)
+        if self.kind is tuple:
+            names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+            return tuple(self._require(value, names, "names separated by commas, or a list of them"))
+        wanted = f"one of {', '.join(self.words)}" if self.words else "a text"
+        return self._require(value, isinstance(value, str) and (not self.words or value in self.words), wanted)
+
+    def _number(self, value: Any) -> int | float:
+        try:
+            number = math.nan if isinstance(value, bool | str) else self.kind(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        inside = self.low <= number <= self.high and math.isfinite(number) and not (self.above_low and number == self.low)
+        whole = self.kind is float or number == value
+        return self._require(number, inside and whole, f"a {'whole ' * (self.kind is int)}number {self._span()}", value)  # type: ignore[no-any-return]
+
+    def _span(self) -> str:
+        low = f"above {self.low:g}" if self.above_low else f"of at least {self.low:.17g}"
+        if math.isinf(self.high):
+            return low
+        return f"{low} and at most {self.high:.17g}" if self.above_low else f"from {self.low:.17g} to {self.high:.17g}"
+
+    def _require(self, result: Any, allowed: bool, wanted: str, given: Any = MISSING) -> Any:
+        if not allowed:
+            raise ValueError(f"{self.name} must be {wanted}, got {result if given is MISSING else given!r:.80}")
+        return result
+
+
+@cache
+def described(kind: Any) -> tuple[Described, ...]:
+    """Every setting of a dataclass whose fields are all made by `setting`."""
+    return tuple(
+        Described(each.name, typing.get_origin(each.type) or each.type, each.default, **each.metadata)  # type: ignore[arg-type]
+        for each in dataclasses.fields(kind)
+    )

@@ -1,0 +1,140 @@
+"""Compiled code for counting: decisions, outcomes and corrections, in a segment and all above it.
+
+None of it depends on the policy; `count_outcome` and `probe_arm` depend on how statistics forget.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thrifty.borrowing import count_segment
+from thrifty.compiled import driver
+from thrifty.forgetting import RESTART
+from thrifty.router.records import OPEN
+
+
+class ForgettingKernels(NamedTuple):
+    """The compiled functions of a forgetting: what `count_outcome` and `probe_arm` are bound to."""
+
+    take_in: Any
+    probe: Any
+    unpack: Any  # makes a recollection of bytes
+
+
+class Remembered(NamedTuple):
+    """Statistics of all segments as far as they are not forgotten; see `SegmentSums`."""
+
+    recent: Any
+    recollections: Any
+    restarts: Any
+
+
+class Difference(NamedTuple):
+    """What is added to the sums of an arm.
+
+    A first outcome has seen = 1, its withdrawal seen = -1 and the old numbers negated, a correction seen = 0 and the differences.
+    """
+
+    sent: Any
+    seen: Any
+    reward: Any
+    cost: Any
+    priced: Any
+
+
+@driver
+def probe_arm(forgetting, sums, recent, recollections, segment):
+    """The arm of a segment that is to be looked at now because it may have changed, whatever the rule would choose; -1 for none."""
+    decisions = 0
+    for arm in range(sums.shape[1]):
+        decisions += sums[segment, arm].sent
+    return forgetting.probe(recent[segment], forgetting.unpack(recollections[segment]), decisions)
+
+
+@driver
+def count_decision(records, slot, sums, recent, parents):
+    """Count a decision in its segment and all above, unless its `sent` is 0; the rest of its record begins anew."""
+    entry = records[slot]
+    entry.seen, entry.reward, entry.cost, entry.priced = 0, 0.0, 0.0, 0
+    entry.settled, entry.outcome_at, entry.outcome_value, entry.outcome_cost = OPEN, math.nan, math.nan, math.nan
+    entry.waiting, entry.forgotten, entry.logged, entry.position = 1, 0, 0, 0
+    add_pending(sums, recent, parents, entry.segment, entry.arm, entry.sent)
+
+
+@driver
+def add_pending(sums, recent, parents, segment, arm, by):
+    """Count decisions without an outcome, in a segment and all above."""
+    while segment >= 0:
+        known = sums[segment, arm]
+        known.sent += by
+        known.pending += by
+        if recent is not None:
+            remembered = recent[segment, arm]
+            remembered.sent += by
+            remembered.pending += by
+        segment = parents[segment]
+
+
+@driver
+def count_outcome(forgetting, records, slot, arm, value, cost, sums, recent, parents, recollections, restarts):
+    """Make an outcome the last one of a decision, and count what that changes in its segment and all above.
+
+    `value` is NaN for an outcome that says nothing about the arm, `cost` NaN where it is unknown.
+    """
+    entry = records[slot]
+    remembered = None if recollections is None else Remembered(recent, recollections, restarts)
+    before, sent, seen, reward, paid, priced = entry.arm, entry.sent, entry.seen, entry.reward, entry.cost, entry.priced
+    entry.arm, entry.waiting, entry.outcome_value, entry.outcome_cost = arm, 0, value, cost
+    counts = 1 - (np.isnan(value) or entry.forgotten != 0)
+    entry.sent = entry.seen = counts
+    entry.reward = value if counts else 0.0
+    entry.priced = counts * (1 - np.isnan(cost))
+    entry.cost = cost if entry.priced else 0.0
+    if arm == before:
+        change = Difference(entry.sent - sent, entry.seen - seen, entry.reward - reward, entry.cost - paid, entry.priced - priced)
+        add_outcome(forgetting, sums, parents, remembered, entry.segment, arm, change)
+        return
+    add_outcome(forgetting, sums, parents, remembered, entry.segment, before, Difference(-sent, -seen, -reward, -paid, -priced))
+    now = Difference(entry.sent, entry.seen, entry.reward, entry.cost, entry.priced)
+    add_outcome(forgetting, sums, parents, remembered, entry.segment, arm, now)
+
+
+@driver
+def add_outcome(forgetting, sums, parents, remembered, segment, arm, change):
+    """Add to the sums of an arm in a segment and all above. `remembered` is None where nothing is forgotten."""
+    outcome = change.seen != 0 or change.reward != 0.0
+    child_seen, child_reward, child_had_seen, child_had_reward = 0.0, 0.0, 0.0, 0.0
+    while segment >= 0:
+        known = sums[segment, arm]
+        had_seen, had_reward = known.seen, known.reward_sum
+        if remembered is None and outcome:
+            count_segment(known, -1.0, child_had_seen, child_had_reward)
+            count_segment(known, 1.0, child_seen, child_reward)
+        known.sent += change.sent
+        known.pending += change.sent - change.seen
+        known.seen += change.seen
+        known.reward_sum += change.reward
+        known.cost_sum += change.cost
+        known.priced += change.priced
+        if remembered is not None:
+            remember_outcome(forgetting, remembered, segment, arm, change)
+        child_seen, child_reward, child_had_seen, child_had_reward = known.seen, known.reward_sum, had_seen, had_reward
+        segment = parents[segment]
+
+
+@driver
+def remember_outcome(forgetting, remembered, segment, arm, change):
+    """Add to what is remembered of an arm. Less than nothing cannot be: what is taken back may be forgotten already."""
+    known = remembered.recent[segment, arm]
+    known.sent += change.sent
+    known.pending += change.sent - change.seen
+    seen = max(1.0 * change.seen, -max(known.seen, 0.0))
+    reward = max(change.reward, -max(known.reward_sum, 0.0))
+    cost = max(change.cost, -max(known.cost_sum, 0.0))
+    if change.seen == 1 and change.priced == 0 and known.seen > 0.0:
+        cost = known.cost_sum / known.seen  # an outcome of unknown cost changes no average
+    if change.seen != 0 or change.reward != 0.0 or change.cost != 0.0:
+        recollection = forgetting.unpack(remembered.recollections[segment])
+        if forgetting.take_in(remembered.recent[segment], recollection, arm, seen, reward, cost, True) == RESTART:
+            remembered.restarts[segment] += 1
