@@ -10,9 +10,16 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 ANSWER: dict[str, Any] = {
-    "decision_id": "sms.0.1", "arm": "b", "fallbacks": ["a"], "propensity": 1.0, "explored": False,
-    "reason": {"code": "exploit", "text": "because"}, "version": 1, "repeated": False, "degraded": False,
-}  # fmt: skip
+    "decision_id": "sms.0.1",
+    "arm": "b",
+    "fallbacks": ["a"],
+    "propensity": 1.0,
+    "explored": False,
+    "reason": {"code": "exploit", "text": "because"},
+    "version": 1,
+    "repeated": False,
+    "degraded": False,
+}
 
 
 class Received(NamedTuple):

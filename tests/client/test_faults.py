@@ -63,9 +63,17 @@ def test_everything_idempotent_is_retried_and_changes_are_not(make: Make, server
 
     server.default = reply(200, {"result": "recorded", "routers": [], "key": "k", "segments": [], "all": {}, "keys": []})
     idempotent: list[tuple[Any, ...]] = [
-        ("record", "sms.0.1", 1.0), ("put_router", "sms", {"a": 0.1}, 0.05), ("router", "sms"), ("routers",),
-        ("delete_router", "sms"), ("segments", "sms"), ("explain", "sms"), ("keys",), ("revoke_keys", "ann"), ("metrics",),
-    ]  # fmt: skip
+        ("record", "sms.0.1", 1.0),
+        ("put_router", "sms", {"a": 0.1}, 0.05),
+        ("router", "sms"),
+        ("routers",),
+        ("delete_router", "sms"),
+        ("segments", "sms"),
+        ("explain", "sms"),
+        ("keys",),
+        ("revoke_keys", "ann"),
+        ("metrics",),
+    ]
     assert [sent(fault, *call) for call in idempotent for fault in (reset, reply(503))] == [2] * 20
     once = [("change", "sms", "pause", "a"), ("add_key", "ann")]
     assert [sent(fault, *call) for call in once for fault in (reset, half, reply(503))] == [1] * 6
@@ -138,9 +146,18 @@ def test_retry_after_beyond_the_budget_is_not_waited_for(make: Make, server: Ser
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(400, RequestRefusedError), (401, KeyRefusedError), (403, KeyRefusedError), (404, NotFoundError), (413, RequestRefusedError),
-     (422, RequestRefusedError), (429, RateLimitedError), (302, RequestRefusedError), (503, ServiceUnavailableError)],
-)  # fmt: skip
+    [
+        (400, RequestRefusedError),
+        (401, KeyRefusedError),
+        (403, KeyRefusedError),
+        (404, NotFoundError),
+        (413, RequestRefusedError),
+        (422, RequestRefusedError),
+        (429, RateLimitedError),
+        (302, RequestRefusedError),
+        (503, ServiceUnavailableError),
+    ],
+)
 def test_errors_name_the_url_the_status_the_code_and_a_remedy(make: Make, server: Server, status: int, kind: type) -> None:
     server.default = reply(status)
     with make(server.url, retries=0) as client, pytest.raises(ServiceError) as caught:
@@ -156,9 +173,14 @@ def test_errors_name_the_url_the_status_the_code_and_a_remedy(make: Make, server
 def test_the_key_is_sent_and_is_in_no_error_log_or_repr(make: Make, server: Server, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     server.script = [
-        reply(), reset, reply(503, {"error": {"code": "x", "message": f"you sent Bearer {KEY}"}}),
-        reply(401, f"Authorization: Bearer {KEY}".encode()), reply(200, f'"{KEY}'.encode()), hang, reset,
-    ]  # fmt: skip
+        reply(),
+        reset,
+        reply(503, {"error": {"code": "x", "message": f"you sent Bearer {KEY}"}}),
+        reply(401, f"Authorization: Bearer {KEY}".encode()),
+        reply(200, f'"{KEY}'.encode()),
+        hang,
+        reset,
+    ]
     texts = []
     with make(server.url, KEY, retries=0, timeout_s=0.3, breaker_failures=3) as client:
         client.decide("sms")
@@ -186,8 +208,10 @@ def test_every_request_has_the_json_content_type(make: Make, server: Server) -> 
         assert client.revoke_keys("a b/c") is None
     assert {each.headers["content-type"] for each in server.received} == {"application/json"}
     assert [(each.method, each.path, each.body) for each in server.received[2:]] == [
-        ("POST", "/v1/keys", {"name": "ann", "role": "decide"}), ("GET", "/v1/keys", None), ("DELETE", "/v1/keys/a%20b%2Fc", None),
-    ]  # fmt: skip
+        ("POST", "/v1/keys", {"name": "ann", "role": "decide"}),
+        ("GET", "/v1/keys", None),
+        ("DELETE", "/v1/keys/a%20b%2Fc", None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -196,10 +220,10 @@ def test_every_request_has_the_json_content_type(make: Make, server: Server) -> 
         (("localhost:8321",), {}, "url must be http://HOST:PORT"),
         (("http://ann:pw@h",), {}, "pass the key as `key`"),
         (("http://h", f"{KEY}\n"), {}, "key must consist of printable"),
-        (("http://h",), {"timeout_s": 0}, "timeout_s must be a positive"),
+        (("http://h",), {"timeout_s": 0}, "timeout_s must be a number above 0, got 0"),
         (("http://h",), {"decide_budget_s": float("nan")}, "decide_budget_s must be"),
-        (("http://h",), {"retries": -1}, "retries must be at least 0, got -1"),
-        (("http://h",), {"breaker_failures": 0}, "breaker_failures must be at least 1"),
+        (("http://h",), {"retries": -1}, "retries must be a whole number of at least 0, got -1"),
+        (("http://h",), {"breaker_failures": 0}, "breaker_failures must be a whole number of at least 1, got 0"),
         (("http://h",), {"fallback": {"a": -1.0}}, "got -1.0 for 'a'"),
     ],
 )

@@ -73,9 +73,11 @@ def test_batches_have_a_result_or_an_error_for_each_item(make: Make, service: Se
         assert isinstance(two, NotFoundError)
         assert (two.status, two.code) == (404, "router")
         outcomes = [
-            {"decision_id": one.decision_id, "status": "success"}, {"decision_id": None, "reward": 1.0},
-            {"decision_id": "sms.0.ffffff", "reward": 1.0}, {"router": "sms", "request_id": three.request_id, "reward": 0.0},
-        ]  # fmt: skip
+            {"decision_id": one.decision_id, "status": "success"},
+            {"decision_id": None, "reward": 1.0},
+            {"decision_id": "sms.0.ffffff", "reward": 1.0},
+            {"router": "sms", "request_id": three.request_id, "reward": 0.0},
+        ]
         results = client.record_many(outcomes)
         assert results[0::3] == ["recorded", "recorded"]
         assert isinstance(results[1], LocalChoiceError)

@@ -25,13 +25,17 @@ def test_the_export_has_propensities_eligible_sets_and_last_outcomes(tmp_path: P
     router.record(third.id, status="void")
     lines = list(decisions(store.journal("sms"), "sms"))
     assert [(line.decision_id, line.segment, line.request_id) for line in lines] == [
-        (first.id, "DE", "q"), (second.id, "", None), (third.id, "", None),
-    ]  # fmt: skip
+        (first.id, "DE", "q"),
+        (second.id, "", None),
+        (third.id, "", None),
+    ]
     assert [json.loads(line.eligible) for line in lines] == [{"a": 0.3, "b": 0.2}, {"a": 0.3}, {"b": 0.2}]
     assert [line.propensity for line in lines] == [first.propensity, 1.0, 1.0]
     assert [(line.outcome, line.reward, line.cost, line.void, line.corrections) for line in lines] == [
-        ("corrected", 1.0, 0.4, False, 1), ("none", None, None, False, 0), ("recorded", None, 0.2, True, 0),
-    ]  # fmt: skip
+        ("corrected", 1.0, 0.4, False, 1),
+        ("none", None, None, False, 0),
+        ("recorded", None, 0.2, True, 0),
+    ]
     assert {(line.router, line.alpha, line.policy, line.context) for line in lines} == {("sms", 0.1, "uniform", None)}
     assert export_log(lines, tmp_path / "log.csv") == 3
     rows = list(csv.DictReader((tmp_path / "log.csv").read_text().splitlines()))

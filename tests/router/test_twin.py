@@ -157,9 +157,13 @@ class RouterAndTwin(RuleBasedStateMachine):
     # -- what is refused ---------------------------------------------------------------------------------------------
 
     @rule(
-        request=given.wrong_requests, outcome=given.wrong_outcomes, other=given.outcomes, place=given.places,
-        form=st.sampled_from(given.ODD_IDS), wrong=st.sampled_from(given.IMPOSSIBLE),
-    )  # fmt: skip
+        request=given.wrong_requests,
+        outcome=given.wrong_outcomes,
+        other=given.outcomes,
+        place=given.places,
+        form=st.sampled_from(given.ODD_IDS),
+        wrong=st.sampled_from(given.IMPOSSIBLE),
+    )
     def ask_wrongly(
         self, request: dict[str, Any], outcome: dict[str, Any], other: dict[str, Any], place: int, form: str, wrong: dict[str, Any]
     ) -> None:

@@ -176,7 +176,7 @@ class Twin:
 
     def decided(
         self, decision: Any, segment: str = "", *, eligible: Any = None, request_id: Any = None, context: Any = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A decision that the real router made; an AssertionError when it must not, a ValueError when it had to refuse."""
         known = self._asked_before(request_id)
         if known is not None and decision is not None and decision.repeated:
@@ -222,9 +222,15 @@ class Twin:
         assert decision.version == self.version
 
     def record(
-        self, decision_id: str, reward: Any = None, *, status: Any = None, cost: Any = None, arm: str | None = None,
+        self,
+        decision_id: str,
+        reward: Any = None,
+        *,
+        status: Any = None,
+        cost: Any = None,
+        arm: str | None = None,
         occurred_at: float | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """The answer to an outcome."""
         value = rules.check_outcome(reward, status, cost, occurred_at)
         made = self.find(decision_id)

@@ -14,11 +14,25 @@ DEEP = "/".join("p" * 100)
 SEGMENTS = ["", "DE", "DE/x", "DE/y", "DE/x/1", "FR/x/y/z", "/".join("q" * 20), *(f"s{n}" for n in range(20))]
 WRONG_SEGMENTS = ["DE//x", "/DE", "DE/", " ", "a\n", "x" * 201]
 IMPOSSIBLE: list[dict[str, Any]] = [
-    {"policy": "oracle"}, {"policy": "cs-ucb+window=2000000000"}, {"policy": "nosuch"}, {"policy": "cs-ucb:nosuch=1"},
-    {"policy": "/nonexistent/policy.py"}, {"policy": "cs-ucb+discount=2"}, {"alpha": 2.0}, {"deadline_s": 0.0},
-    {"deadline_s": math.nan}, {"max_segments": 0}, {"memory_bytes": 1}, {"holdout": 1.0}, {"leaning": "yes"}, {"mode": "odd"},
-    {"newcomer_share": 0.0}, {"propensity_draws": -1}, {"seed": -1}, {"default_outcome": "odd"},
-]  # fmt: skip
+    {"policy": "oracle"},
+    {"policy": "cs-ucb+window=2000000000"},
+    {"policy": "nosuch"},
+    {"policy": "cs-ucb:nosuch=1"},
+    {"policy": "/nonexistent/policy.py"},
+    {"policy": "cs-ucb+discount=2"},
+    {"alpha": 2.0},
+    {"deadline_s": 0.0},
+    {"deadline_s": math.nan},
+    {"max_segments": 0},
+    {"memory_bytes": 1},
+    {"holdout": 1.0},
+    {"leaning": "yes"},
+    {"mode": "odd"},
+    {"newcomer_share": 0.0},
+    {"propensity_draws": -1},
+    {"seed": -1},
+    {"default_outcome": "odd"},
+]
 
 # Prices, costs, rewards and times are multiples of 1/4, so that sums do not depend on the order in which they are added up.
 prices = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
@@ -78,25 +92,59 @@ outcomes = st.builds(
     ),
 )
 wrong_outcomes = st.sampled_from(
-    [{}, {"reward": 1.5}, {"reward": -1}, {"reward": True}, {"reward": math.nan}, {"reward": 1, "status": "success"},
-     {"status": "odd"}, {"reward": 1, "cost": -1.0}, {"reward": 1, "cost": math.inf}, {"reward": 1, "arm": "nosuch", "cost": 0.5},
-     {"reward": 1, "cost": 10**400}, {"reward": 1, "occurred_at": math.nan}, {"reward": 1, "occurred_at": math.inf},
-     {"reward": 1, "occurred_at": "noon"}, {"reward": 1, "occurred_at": True}]
-)  # fmt: skip
+    [
+        {},
+        {"reward": 1.5},
+        {"reward": -1},
+        {"reward": True},
+        {"reward": math.nan},
+        {"reward": 1, "status": "success"},
+        {"status": "odd"},
+        {"reward": 1, "cost": -1.0},
+        {"reward": 1, "cost": math.inf},
+        {"reward": 1, "arm": "nosuch", "cost": 0.5},
+        {"reward": 1, "cost": 10**400},
+        {"reward": 1, "occurred_at": math.nan},
+        {"reward": 1, "occurred_at": math.inf},
+        {"reward": 1, "occurred_at": "noon"},
+        {"reward": 1, "occurred_at": True},
+    ]
+)
 changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.sampled_from(["add", "price"]), arm_names, prices),
     st.tuples(st.sampled_from(["resume", "pin", "pause", "unpin", "retire", "reset"]), arm_names, st.none()),
     st.sampled_from(
-        [("pin", None, None), ("odd", "a", None), ("add", "", 1.0), ("add", "z", -1.0), ("price", "a", math.inf),
-         ("pause", "nosuch", None), ("unpin", None, None), ("reset", None, None)]
+        [
+            ("pin", None, None),
+            ("odd", "a", None),
+            ("add", "", 1.0),
+            ("add", "z", -1.0),
+            ("price", "a", math.inf),
+            ("pause", "nosuch", None),
+            ("unpin", None, None),
+            ("reset", None, None),
+        ]
     ),
-)  # fmt: skip
+)
 places = st.one_of(st.integers(0, 5), st.integers(0, 400))  # of a decision, counted from the newest
 ODD_IDS = (
-    "{name}.{replica}.0{sequence}", "{name}.0{replica}.{sequence}", "{name}.+{replica}.{sequence}", "{name}.{replica}.0_{sequence}",
-    "{name}.{replica}.+{sequence}", "{name}.{replica}. {sequence}", "{name}.{replica}.{sequence}\n",
+    "{name}.{replica}.0{sequence}",
+    "{name}.0{replica}.{sequence}",
+    "{name}.+{replica}.{sequence}",
+    "{name}.{replica}.0_{sequence}",
+    "{name}.{replica}.+{sequence}",
+    "{name}.{replica}. {sequence}",
+    "{name}.{replica}.{sequence}\n",
     "{name}.{replica}.0x{sequence}",
-    "{name}.{replica}.-{sequence}", "{name}.{replica}.{arabic}", "{name}.{replica}.{upper}", "b.{replica}.{sequence}",
-    "{name}.1.{sequence}", "{name}.{replica}", "{name}.{replica}.{sequence}.0", "{name}.{replica}.{sequence}ffff", "", "..",
+    "{name}.{replica}.-{sequence}",
+    "{name}.{replica}.{arabic}",
+    "{name}.{replica}.{upper}",
+    "b.{replica}.{sequence}",
+    "{name}.1.{sequence}",
+    "{name}.{replica}",
+    "{name}.{replica}.{sequence}.0",
+    "{name}.{replica}.{sequence}ffff",
+    "",
+    "..",
     "{name}.{replica}.ffffffffffffffffffff",
-)  # fmt: skip
+)

@@ -199,18 +199,36 @@ def _single(row: Row) -> list[Row]:
 
 
 def _line(
-    row: Row, name: str, detail: dict[str, Any], settings: dict[str, Any], prices: dict[str, float | None], last: Row | None,
+    row: Row,
+    name: str,
+    detail: dict[str, Any],
+    settings: dict[str, Any],
+    prices: dict[str, float | None],
+    last: Row | None,
     corrections: int,
-) -> Line:  # fmt: skip
+) -> Line:
     eligible = dict(detail["eligible"]) if "eligible" in detail else prices
     return Line(
-        router=name, decision_id=f"{name}.{row.replica:x}.{row.sequence:x}", at=row.at, segment=row.segment or "",
-        request_id=row.request_id, arm=str(row.arm), propensity=row.value, price=row.cost, code=row.code,
-        shadow=detail.get("shadow", False), degraded=detail.get("degraded", False), alpha=settings["alpha"],
-        policy=settings["policy"], eligible=json.dumps(eligible),
+        router=name,
+        decision_id=f"{name}.{row.replica:x}.{row.sequence:x}",
+        at=row.at,
+        segment=row.segment or "",
+        request_id=row.request_id,
+        arm=str(row.arm),
+        propensity=row.value,
+        price=row.cost,
+        code=row.code,
+        shadow=detail.get("shadow", False),
+        degraded=detail.get("degraded", False),
+        alpha=settings["alpha"],
+        policy=settings["policy"],
+        eligible=json.dumps(eligible),
         context=json.dumps(detail["context"]) if "context" in detail else None,
-        outcome="none" if last is None else last.code, outcome_at=None if last is None else last.at,
-        used_arm=None if last is None else last.arm, reward=None if last is None else last.value,
+        outcome="none" if last is None else last.code,
+        outcome_at=None if last is None else last.at,
+        used_arm=None if last is None else last.arm,
+        reward=None if last is None else last.value,
         cost=None if last is None else last.cost,
-        void=last is not None and last.value is None and last.code != "default", corrections=corrections,
-    )  # fmt: skip
+        void=last is not None and last.value is None and last.code != "default",
+        corrections=corrections,
+    )

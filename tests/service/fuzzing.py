@@ -9,9 +9,23 @@ from urllib.parse import quote
 ROUTERS = ("sms", "mail", "llm", "ads")
 ARMS = ("a", "b", "c", "d", "e")
 RULES = (
-    "cs-ids", "cs-ucb", "cs-ts", "cs-etc", "one-shot-etc", "cs-direct", "cs-exp3", "pe", "pe-cs", "ucb1", "ts", "scalarised",
-    "best-known", "round-robin", "cheapest", "uniform",
-)  # fmt: skip
+    "cs-ids",
+    "cs-ucb",
+    "cs-ts",
+    "cs-etc",
+    "one-shot-etc",
+    "cs-direct",
+    "cs-exp3",
+    "pe",
+    "pe-cs",
+    "ucb1",
+    "ts",
+    "scalarised",
+    "best-known",
+    "round-robin",
+    "cheapest",
+    "uniform",
+)
 FORGETTING = ("", "", "", "+window=50", "+discount=0.9", "+restart", "+window=3")
 IMPOSSIBLE = (
     "oracle",
@@ -27,9 +41,26 @@ ACTIONS = ("add", "retire", "pause", "resume", "price", "reset", "pin", "unpin")
 SEGMENTS = ("", "DE", "DE/x", "DE/y", "FR/x/y/z", "/".join("q" * 20), *(f"s{n}" for n in range(40)))
 ODD_SEGMENTS = ("/".join("p" * 100), "DE//x", "/", " ", "\n", "x" * 201)
 ODD: tuple[Any, ...] = (
-    None, True, -1, 0, 1e308, -1e308, 10**30, 2**63, "", "x" * 300, "\0", "\ud800", [], {}, [[]], {"a": {}}, "NaN", [None],
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    -1e308,
+    10**30,
+    2**63,
+    "",
+    "x" * 300,
+    "\0",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+    "NaN",
+    [None],
     {"": None},
-)  # fmt: skip
+)
 ODD_IDS = ("{}0", "{} ", "0{}", "{}.0", "{}\n", "", "..", "a.+0.1", "sms.0.0_1", "sms.0.01", "sms.0.\u0661", "sms.0." + "f" * 80)
 ADMIN_KEY = "fuzz-admin-key"
 

@@ -274,10 +274,15 @@ def test_the_checks_cost_less_than_two_microseconds(client: Caller) -> None:
     class Reading:
         service = client.app
         headers = [  # noqa: RUF012
-            (b"host", b"localhost"), (b"accept", b"*/*"), (b"accept-encoding", b"gzip"), (b"connection", b"keep-alive"),
-            (b"user-agent", b"test"), (b"authorization", b"Bearer x"), (b"content-type", b"application/json"),
+            (b"host", b"localhost"),
+            (b"accept", b"*/*"),
+            (b"accept-encoding", b"gzip"),
+            (b"connection", b"keep-alive"),
+            (b"user-agent", b"test"),
+            (b"authorization", b"Bearer x"),
+            (b"content-type", b"application/json"),
             (b"content-length", b"9"),
-        ]  # fmt: skip
+        ]
 
     reading: Any = Reading()
     client.app.checks.check(Reading.headers, has_body=True)

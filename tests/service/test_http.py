@@ -67,8 +67,16 @@ def decide(client: Caller, **more: Any) -> Any:
 def test_decide_record_and_explain(client: Caller) -> None:
     decision = decide(client, segment="DE/vodafone", request_id="r1", context={"hour": 3})
     assert set(decision) == {
-        "decision_id", "arm", "fallbacks", "propensity", "explored", "reason", "version", "repeated", "degraded",
-    }  # fmt: skip
+        "decision_id",
+        "arm",
+        "fallbacks",
+        "propensity",
+        "explored",
+        "reason",
+        "version",
+        "repeated",
+        "degraded",
+    }
     assert set(decision["reason"]) == {"code", "best_arm", "floor", "estimates", "saving", "text"}
     outcome = {"decision_id": decision["decision_id"], "status": "success"}
     assert client.post("/v1/outcomes", json=outcome).json()["result"] == "recorded"

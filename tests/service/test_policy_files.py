@@ -25,10 +25,21 @@ def test_a_file_outside_of_the_folder_is_never_executed(tmp_path: Path, trap: Pa
     allowed = str(tmp_path / "allowed") if folder else ""
     (tmp_path / "allowed" / "link.py").symlink_to(trap)
     specs = [
-        f"{trap}", f" {trap} ", f"{trap}+restart", f"{trap}:tau=1", f"cs-ucb:interval={trap}", f"cs-ts:prior={trap},a=2",
-        f"cs-ucb:interval= {trap} +window=5", "../outside/trap.py", "cs-ucb:interval=../outside/trap.py", "link.py", "nobody.py",
-        "x.py+restart/../../outside/trap.py", f"{allowed}/../outside/trap.py", "cs-ucb:interval=link.py",
-    ]  # fmt: skip
+        f"{trap}",
+        f" {trap} ",
+        f"{trap}+restart",
+        f"{trap}:tau=1",
+        f"cs-ucb:interval={trap}",
+        f"cs-ts:prior={trap},a=2",
+        f"cs-ucb:interval= {trap} +window=5",
+        "../outside/trap.py",
+        "cs-ucb:interval=../outside/trap.py",
+        "link.py",
+        "nobody.py",
+        "x.py+restart/../../outside/trap.py",
+        f"{allowed}/../outside/trap.py",
+        "cs-ucb:interval=link.py",
+    ]
     with running(tmp_path, policy_folder=allowed) as client:
         for spec in specs:
             for name in ("sms", "other"):

@@ -30,9 +30,7 @@ IGNORED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthChec
 
 
 @schema.parametrize()
-@settings(
-    max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=IGNORED
-)  # fmt: skip
+@settings(max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=IGNORED)
 def test_every_answer_is_as_documented(service: Caller, case: Any) -> None:
     case.call_and_validate(
         base_url=str(service.base_url), checks=CHECKS, timeout=120, headers=ADMIN

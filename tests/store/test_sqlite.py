@@ -310,9 +310,18 @@ def test_the_log_says_what_happened(tmp_path: Path) -> None:
     rows = [row for _, row in store.journal("router").read(0)]
     assert [row.kind for row in rows] == ["c", "d", "o"]
     assert rows[1] == Row(
-        "d", 0, 1, rows[1].at, "x", "q", decision.arm, decision.propensity, ARMS[decision.arm], "explore",
+        "d",
+        0,
+        1,
+        rows[1].at,
+        "x",
+        "q",
+        decision.arm,
+        decision.propensity,
+        ARMS[decision.arm],
+        "explore",
         '{"eligible": [["a", 0.3], ["b", 0.2]]}',
-    )  # fmt: skip
+    )
     assert rows[2][6:10] == (decision.arm, 0.5, 0.15, "recorded")
     router.close()
     assert os.path.exists(tmp_path / "r.db")

@@ -11,6 +11,7 @@ from thrifty.client.errors import (
     ServiceError,
     ServiceUnavailableError,
 )
+from thrifty.client.exchange import Options
 
 __all__ = [
     "AsyncClient",
@@ -19,6 +20,7 @@ __all__ = [
     "KeyRefusedError",
     "LocalChoiceError",
     "NotFoundError",
+    "Options",
     "RateLimitedError",
     "RequestRefusedError",
     "ServiceError",

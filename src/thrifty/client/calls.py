@@ -49,9 +49,14 @@ def decide(
         return choice
 
     return Call(
-        "POST", "/v1/decisions", lambda answer: choice_of(answer, body), body, budget="decide",
-        local=lambda known, _error: local_choice(known, body), finish=finish,
-    )  # fmt: skip
+        "POST",
+        "/v1/decisions",
+        lambda answer: choice_of(answer, body),
+        body,
+        budget="decide",
+        local=lambda known, _error: local_choice(known, body),
+        finish=finish,
+    )
 
 
 def decide_many(items: Sequence[DecisionItem]) -> Call[list[Choice | ServiceError]]:

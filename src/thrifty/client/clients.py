@@ -16,13 +16,10 @@ from thrifty.client.call import Call
 from thrifty.client.choice import KnownArms
 from thrifty.client.deadline import DeadlineBackend, deadline
 from thrifty.client.errors import ServiceError
-from thrifty.client.exchange import FAILURES, Exchange, Options, Pause, Send, checked_prices, checked_seconds
+from thrifty.client.exchange import FAILURES, Exchange, Options, Pause, Send, checked_prices
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-FALLBACK_BUDGET_S = 0.05
-"""Seconds for `decide` if there are fallback prices and nothing else is given."""
 
 
 class BaseClient:
@@ -33,33 +30,17 @@ class BaseClient:
         url: str,
         key: str | None = None,
         *,
-        timeout_s: float = 2.0,
-        retries: int = 3,
         fallback: Mapping[str, float] | None = None,
-        decide_budget_s: float | None = None,
-        admin_timeout_s: float = 300.0,
-        breaker_failures: int = 5,
-        breaker_cooldown_s: float = 1.0,
-        max_connections: int = 100,
         ssl_context: ssl.SSLContext | None = None,
+        **options: Any,
     ) -> None:
-        for name, count, least in (("retries", retries, 0), ("breaker_failures", breaker_failures, 1)):
-            if count < least:
-                raise ValueError(f"{name} must be at least {least}, got {count!r}")
-        if decide_budget_s is None:
-            decide_budget_s = timeout_s if fallback is None else FALLBACK_BUDGET_S
-        options = Options(
-            checked_seconds("timeout_s", timeout_s), retries,
-            checked_seconds("decide_budget_s", decide_budget_s), checked_seconds("admin_timeout_s", admin_timeout_s),
-        )  # fmt: skip
-        breaker = Breaker(
-            failures=breaker_failures, cooldown_s=checked_seconds("breaker_cooldown_s", breaker_cooldown_s), name=url
-        )  # fmt: skip
-        self._exchange = Exchange(url, key, options=options, known=KnownArms(checked_prices(fallback)), breaker=breaker)
+        chosen = Options.of(options, falls_back=fallback is not None)
+        breaker = Breaker(failures=chosen.breaker_failures, cooldown_s=chosen.breaker_cooldown_s, name=url)
+        self._exchange = Exchange(url, key, options=chosen, known=KnownArms(checked_prices(fallback)), breaker=breaker)
         self._closed = False
         if ssl_context is None and url.startswith("https:"):
             ssl_context = httpcore.default_ssl_context()
-        self._open_pool(ssl_context=ssl_context, max_connections=max_connections, keepalive_expiry=4.0)
+        self._open_pool(ssl_context=ssl_context, max_connections=chosen.max_connections, keepalive_expiry=4.0)
 
     def _open_pool(self, **settings: Any) -> None:
         raise NotImplementedError
@@ -116,16 +97,10 @@ class Client(BaseClient):
     ----------
     url : of the service
     key : an API key, if the service needs one
-    timeout_s : seconds for a call with all its retries; for connecting, at most this for every call
-    retries : attempts after the first, of calls that may be repeated; a decision is retried with the same request_id
     fallback : prices by arm. If the service is not available, `decide` then takes the arm that the service last chose for what it
         knows, for this segment or the nearest above, or else the cheapest of these; `Choice.local` is True then
-    decide_budget_s : seconds for `decide` and `decide_many` with all retries; 0.05 if there is a fallback, else `timeout_s`
-    admin_timeout_s : seconds for put_router, delete_router and change, which may have to wait for a compiler
-    breaker_failures : calls that fail in a row until no call goes out any more
-    breaker_cooldown_s : seconds until one call may try again
-    max_connections : connections at most
     ssl_context : for https, if the default certificates do not do
+    options : timeout_s, retries, decide_budget_s, ...; see `thrifty.client.Options`
 
     >>> with Client("http://127.0.0.1:9", retries=0, fallback={"a": 0.2, "b": 0.1}) as client:
     ...     choice = client.decide("sms")

@@ -23,6 +23,7 @@ from thrifty.client.errors import (
     error_of_status,
 )
 from thrifty.client.retries import retry_after_s, retrying
+from thrifty.described import described, setting
 
 T = TypeVar("T")
 
@@ -62,12 +63,41 @@ Steps = Generator[Send | Pause, httpcore.Response | None, T]
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a client; see `Client`."""
+    """Settings of a client; `described(Options)` has the range and the meaning of every field."""
 
-    timeout_s: float
-    retries: int
-    decide_budget_s: float
-    admin_timeout_s: float
+    timeout_s: float = setting(
+        2.0, "seconds for a call with all its retries; for connecting, at most this for every call", above_low=True
+    )
+    retries: int = setting(
+        3, "attempts after the first, of calls that may be repeated; a decision is retried with the same request_id"
+    )
+    decide_budget_s: float = setting(
+        0.05,
+        "seconds for `decide` and `decide_many` with all retries; without a fallback as long as `timeout_s`",
+        above_low=True,
+    )
+    admin_timeout_s: float = setting(
+        300.0, "seconds for put_router, delete_router and change, which may have to wait for a compiler", above_low=True
+    )
+    breaker_failures: int = setting(5, "calls that fail in a row until no call goes out any more", low=1)
+    breaker_cooldown_s: float = setting(1.0, "seconds until one call may try again", above_low=True)
+    max_connections: int = setting(100, "connections at most", low=1)
+
+    def __post_init__(self) -> None:
+        for each in described(Options):
+            object.__setattr__(self, each.name, each.checked(getattr(self, each.name)))
+
+    @classmethod
+    def of(cls, given: dict[str, Any], *, falls_back: bool) -> "Options":
+        """The options that a caller names, with the defaults of the others; a ValueError for a wrong name or value."""
+        names = [each.name for each in described(Options)]
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ValueError(f"a client has no option {unknown[0]!r}; it has {', '.join(names)}")
+        given = {name: value for name, value in given.items() if value is not None}
+        if "decide_budget_s" not in given and not falls_back:
+            given["decide_budget_s"] = cls(**given).timeout_s
+        return cls(**given)
 
     def budget_s(self, call: Call[Any]) -> float:
         """Seconds for a whole call."""
@@ -203,13 +233,6 @@ def checked_key(key: str | None) -> str:
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise ValueError("key must consist of printable ASCII characters without spaces; is there a line break at its end?")
     return key or ""
-
-
-def checked_seconds(name: str, value: float) -> float:
-    """A positive number of seconds, or a ValueError."""
-    if not 0.0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive number of seconds, got {value!r}")
-    return float(value)
 
 
 def checked_prices(fallback: Mapping[str, float] | None) -> Mapping[str, float] | None:

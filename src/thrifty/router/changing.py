@@ -35,9 +35,7 @@ def make_changes(router: "Router", wanted: Callable[[State], list[Change]]) -> N
 def add_change(router: "Router", action: str, body: dict[str, Any], engine: Engine | None) -> int:
     """Log and apply a change that was tried; what to wait for. Called under the lock."""
     state, arm = router.state, body.get("arm")
-    row = Row(
-        CHANGE, state.replica, state.sequence, state.clock.time(), None, None, arm, None, None, action, json.dumps(body)
-    )  # fmt: skip
+    row = Row(CHANGE, state.replica, state.sequence, state.clock.time(), None, None, arm, None, None, action, json.dumps(body))
     position = router.log.add_change(state, row, engine)
     router.moved_on()
     return position

@@ -103,8 +103,11 @@ class Compiler:
                 done = subprocess.run(
                     [sys.executable, "-m", "thrifty.router.compile_policy", spec, "known" if known_costs else "unknown"],
                     env={**os.environ, "THRIFTY_CACHE": str(cache_folder().parent), "THRIFTY_COMPILE": "wait"},
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
-                )  # fmt: skip
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    check=False,
+                )
             if done.returncode:
                 last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
                 log.warning("the policy stays interpreted", extra={"facts": {"policy": spec, "error": last}})

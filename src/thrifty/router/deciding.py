@@ -25,9 +25,13 @@ _new = tuple.__new__  # half the time of calling the class
 
 
 def decide_soon(
-    router: "Router", segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+    router: "Router",
+    segment: str = "",
+    *,
+    eligible: Eligible | None = None,
+    request_id: str | None = None,
     context: Mapping[str, Any] | None = None,
-) -> Decision:  # fmt: skip
+) -> Decision:
     """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
     with router.lock:
         router.refresh()
@@ -39,41 +43,50 @@ def decide_soon(
             known = state.records.answered(checked_text("request_id", request_id))
             if known is not None:
                 return repeat(router, known)
-        count, choice, text = len(state.segments), None, None
-        node = state.segments.known(segment) if type(segment) is str else None
-        if node is None or eligible is not None or context is not None:
+        choice = text = None
+        if type(segment) is not str or state.segments.known(segment) is None or eligible is not None or context is not None:
             choice, text = check_request(router, segment, eligible=eligible, context=context)
-            node = node or state.segments.obtain(segment)
-        key, settings, clock = (state.replica, state.sequence + 1), state.settings, state.clock
-        try:
-            place, why, likely, rule, graduates = choose(state, key[1], node, choice)
-        except Exception:
-            state.segments.take_back(count)
-            raise
-        name, price, code = rule.names[place], rule.prices[place], CODES[why]
-        at, shadow = clock.time(), settings.mode == "shadow"
-        detail = None
-        if choice is not None or text is not None or shadow or node.name != segment:
-            detail = _detail(state.arms.names, choice, text, shadow, None if node.name == segment else node.name)
-        propensity = None if likely != likely else likely  # NaN
-        row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
-        note = None if request_id is None and detail is None else Note(request_id, segment, detail)
-        due, cost = clock.monotonic() + settings.deadline_s, nan if price is None else price
-        arm, version = rule.arms[place], state.configuration.version
-        slot = state.apply_decision(key, (node.number, arm, arm, why, version, at, due, likely, cost, not shadow), note)
-        decision = Decision(state.own_id(key[1]), name, code, likely, segment, version, rule)
-        decision.position = router.log.add_decision(state, row, slot)
-        router.log.answered(decision)
-        for arm in graduates:
-            add_change(router, "graduate", {"arm": state.arms.names[arm]}, None)
-        router.moved_on()
-        return decision
+        return _decide(router, segment, choice, text, request_id)
+
+
+def _decide(
+    router: "Router", segment: str, choice: ArmsAndPrices | None, context: dict[str, Any] | None, request_id: str | None
+) -> Decision:
+    """Decide for a request that was checked."""
+    state, settings, clock = router.state, router.state.settings, router.state.clock
+    key, count = (state.replica, state.sequence + 1), len(state.segments)
+    node = state.segments.known(segment) or state.segments.obtain(segment)
+    try:
+        place, why, likely, rule, graduates = choose(state, key[1], node, choice)
+    except Exception:
+        state.segments.take_back(count)
+        raise
+    name, price, code, arm = rule.names[place], rule.prices[place], CODES[why], rule.arms[place]
+    at, shadow, detail = clock.time(), settings.mode == "shadow", None
+    if choice is not None or context is not None or shadow or node.name != segment:
+        detail = _detail(state.arms.names, choice, context, shadow, None if node.name == segment else node.name)
+    propensity = None if likely != likely else likely  # NaN
+    row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
+    note = None if request_id is None and detail is None else Note(request_id, segment, detail)
+    due, cost, version = clock.monotonic() + settings.deadline_s, nan if price is None else price, state.configuration.version
+    slot = state.apply_decision(key, (node.number, arm, arm, why, version, at, due, likely, cost, not shadow), note)
+    decision = Decision(state.own_id(key[1]), name, code, likely, segment, version, rule)
+    decision.position = router.log.add_decision(state, row, slot)
+    router.log.answered(decision)
+    for each in graduates:
+        add_change(router, "graduate", {"arm": state.arms.names[each]}, None)
+    router.moved_on()
+    return decision
 
 
 def check_request(
-    router: "Router", segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+    router: "Router",
+    segment: str = "",
+    *,
+    eligible: Eligible | None = None,
+    request_id: str | None = None,
     context: Mapping[str, Any] | None = None,
-) -> tuple[ArmsAndPrices | None, dict[str, Any] | None]:  # fmt: skip
+) -> tuple[ArmsAndPrices | None, dict[str, Any] | None]:
     """The eligible arms and the context; a ValueError for a wrong request. Nothing may go wrong once the rule has chosen."""
     if request_id is not None:
         checked_text("request_id", request_id)
@@ -111,9 +124,14 @@ def repeat(router: "Router", key: Key) -> Decision:
         eligible = None
     rule = state.segments.look(node, eligible)
     decision = Decision(
-        state.id_of(key), state.arms.names[records.get(slot, "made")], CODES[records.get(slot, "code")],
-        records.get(slot, "propensity"), segment, records.get(slot, "version"), rule,
-    )  # fmt: skip
+        state.id_of(key),
+        state.arms.names[records.get(slot, "made")],
+        CODES[records.get(slot, "code")],
+        records.get(slot, "propensity"),
+        segment,
+        records.get(slot, "version"),
+        rule,
+    )
     decision.position, decision.repeated = router.log.latest(state, slot)[1], True
     router.log.answered(decision)
     return decision

@@ -97,10 +97,18 @@ def explain_segment(state: State, name: str) -> Explanation:
     instead = "" if segment.name == name else segment.name or "all segments"
     pinned = arms.names[arms.pinned] if arms.pinned is not None else None
     return Explanation(
-        segment=name, decided_by=segment.name, policy=settings.policy, alpha=settings.alpha, floor=floor, best_arm=best,
-        chosen=pinned or chosen, why=_why(best, pinned or chosen, floor, pinned, instead), saved=_saved(found, best),
-        measured=_measured(state.groups) if settings.holdout else None, arms=tuple(found),
-    )  # fmt: skip
+        segment=name,
+        decided_by=segment.name,
+        policy=settings.policy,
+        alpha=settings.alpha,
+        floor=floor,
+        best_arm=best,
+        chosen=pinned or chosen,
+        why=_why(best, pinned or chosen, floor, pinned, instead),
+        saved=_saved(found, best),
+        measured=_measured(state.groups) if settings.holdout else None,
+        arms=tuple(found),
+    )
 
 
 def _explain_arm(
@@ -114,12 +122,22 @@ def _explain_arm(
     price = arms.prices[arm]
     learnt = paid / weight if weight and priced else None
     return ArmExplanation(
-        arm=arms.names[arm], status=arms.status[arm], newcomer=arm in arms.newcomers, decisions=sent, outcomes=int(seen),
-        pending=pending, remembered=round(remembered, 1), borrowed=round(weight - remembered, 1), reward_sum=reward_sum, mean=mean,
-        low=max(mean - width, 0.0) if mean is not None else 0.0, high=min(mean + width, 1.0) if mean is not None else 1.0,
-        cost=price if price is not None else learnt, spent=spent,
+        arm=arms.names[arm],
+        status=arms.status[arm],
+        newcomer=arm in arms.newcomers,
+        decisions=sent,
+        outcomes=int(seen),
+        pending=pending,
+        remembered=round(remembered, 1),
+        borrowed=round(weight - remembered, 1),
+        reward_sum=reward_sum,
+        mean=mean,
+        low=max(mean - width, 0.0) if mean is not None else 0.0,
+        high=min(mean + width, 1.0) if mean is not None else 1.0,
+        cost=price if price is not None else learnt,
+        spent=spent,
         feasible=mean is not None and mean >= floor and arms.status[arm] == "active",
-    )  # fmt: skip
+    )
 
 
 def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None, instead: str) -> str:

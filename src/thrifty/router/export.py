@@ -153,9 +153,20 @@ def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line
             eligible = json.dumps({arm: arms.prices[arms.index(arm)] for arm in arms.active()})
         elif row.kind == DECISION:
             yield Line(
-                name, f"{name}.{row.replica:x}.{row.sequence:x}", row.at, row.segment or "", row.request_id, str(row.arm),
-                row.value, row.cost, row.code, bool(detail.get("shadow")), bool(detail.get("degraded")),
-                known.values.get("alpha"), known.values.get("policy"),
+                name,
+                f"{name}.{row.replica:x}.{row.sequence:x}",
+                row.at,
+                row.segment or "",
+                row.request_id,
+                str(row.arm),
+                row.value,
+                row.cost,
+                row.code,
+                bool(detail.get("shadow")),
+                bool(detail.get("degraded")),
+                known.values.get("alpha"),
+                known.values.get("policy"),
                 json.dumps(dict(detail["eligible"])) if "eligible" in detail else eligible,
-                json.dumps(detail["context"]) if "context" in detail else None, *outcomes.find(row),
-            )  # fmt: skip
+                json.dumps(detail["context"]) if "context" in detail else None,
+                *outcomes.find(row),
+            )

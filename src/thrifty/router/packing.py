@@ -106,7 +106,7 @@ def tuple_maker(kind: Any) -> Callable[..., Any]:
 
 def _generate(
     compiler: Callable[..., Any], name: str, source: str, scope: dict[str, Any], identity: str = ""
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     text = f"{source}{identity or [repr(value) for value in scope.values()]}"
     exec(compile(source, f"<{name} the state of a rule>", "exec"), scope)
     function = scope[name]

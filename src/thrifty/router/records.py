@@ -218,3 +218,12 @@ def number_or_nan(value: float | None) -> float:
 def number_or_none(value: float) -> float | None:
     """None for NaN."""
     return None if isnan(value) else value
+
+
+def forget_outcomes(table: Any, arms: list[int]) -> None:
+    """A reset keeps what is pending. An outcome it forgot cannot be corrected any more: that would count what it did away with."""
+    pending = (table["sent"] == 1) & (table["seen"] == 0)
+    forgotten = np.isin(table["arm"], arms) & (table["waiting"] == 0) & ~pending
+    for name in ("sent", "seen", "reward", "cost", "priced"):
+        table[name][forgotten] = 0
+    table["forgotten"][forgotten] = 1

@@ -83,9 +83,7 @@ class ReplicatedLog(StateLog):
     def add_decision(self, state: State, row: Row, slot: int) -> int:
         """See `StateLog`."""
         records = state.records
-        flight = Flight(
-            records.key_at(slot), records.get(slot, "segment"), records.get(slot, "arm"), records.get(slot, "sent")
-        )  # fmt: skip
+        flight = Flight(records.key_at(slot), records.get(slot, "segment"), records.get(slot, "arm"), records.get(slot, "sent"))
         try:
             ticket = self.journal.append(row, keep=True)
         except StoreError:

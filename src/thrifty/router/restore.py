@@ -8,10 +8,11 @@ from thrifty.forgetting import KEEP_ALL
 from thrifty.router.choice import choose
 from thrifty.router.compiling import compile_mode
 from thrifty.router.engine import counting_for
-from thrifty.router.records import ARRIVED, CODES, DEFAULTED, OPEN, DecisionRecords, Key, Note, number_or_nan
+from thrifty.router.records import ARRIVED, CODES, DEFAULTED, OPEN, DecisionRecords, Key, Note, forget_outcomes, number_or_nan
+from thrifty.router.rows import counted_name, is_shadow, note_of
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.snapshot import load
-from thrifty.router.state import State, counted_name, forget_outcomes, is_shadow, note_of
+from thrifty.router.state import State
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
 
 log = logging.getLogger("thrifty.router")

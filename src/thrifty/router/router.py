@@ -15,7 +15,6 @@ from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
 from thrifty.router.engine import engine_for
 from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
-from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.recording import load, record_soon
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
@@ -23,12 +22,13 @@ from thrifty.router.settings import Settings, checked_arms, checked_name, checke
 from thrifty.router.snapshots import Snapshots
 from thrifty.router.state import State
 from thrifty.router.state_log import LocalLog, StateLog
+from thrifty.router.view import RouterView
 
 AT_ONCE = 200
 """Default outcomes that are written while the lock is held once."""
 
 
-class Router:
+class Router(RouterView):
     """Chooses arms for requests and learns from what comes back, in one process; safe to use from many threads.
 
     Parameters
@@ -122,94 +122,16 @@ class Router:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- looking -----------------------------------------------------------------------------------------------------
-
-    @property
-    def settings(self) -> Settings:
-        """Everything that can be set but the arms."""
-        return self.state.settings
-
-    @property
-    def arms(self) -> Arms:
-        """Its arms."""
-        return self.state.arms
-
-    @property
-    def version(self) -> int:
-        """How often its arms or settings were changed."""
-        return self.state.version
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Decisions, outcomes that arrived, and decisions whose deadline passed without one."""
-        state = self._known_state()
-        return {"decisions": state.decided, "outcomes": state.arrived, "expired": state.expired}
-
-    @property
-    def groups(self) -> dict[str, list[Any]]:
-        """Outcomes, reward sum and cost sum of the holdout and of all others."""
-        return self._known_state().groups
-
-    @property
-    def pending(self) -> int:
-        """Decisions that wait for an outcome."""
-        return self._known_state().waiting
-
-    @property
-    def responsive(self) -> bool:
-        """Whether `decide_soon` and `record_soon` take microseconds: the policy is compiled, and nothing is to be restored."""
-        return not self.log.stale and self.state.engine.compiled
-
-    @property
-    def failed(self) -> str | None:
-        """Why this router can no longer follow its log."""
-        return self.log.failed
-
-    def gauges(self) -> dict[str, float]:
-        """How much there is of what has a limit, and what state the router is in."""
-        state = self.state
-        return {
-            "memory_bytes": state.records.n_bytes,
-            "memory_limit_bytes": state.settings.memory_bytes,
-            "segments": len(state.segments),
-            "max_segments": state.segments.limit,
-            "pending": state.waiting,
-            "compiled": float(state.engine.compiled),
-            "stale": float(self.log.stale),
-        }
-
-    def explain(self, segment: str = "") -> Explanation:
-        """What is known about a segment and what would be chosen for it now; print it, or take its `to_dict()`."""
-        with self.lock:
-            self.refresh()
-            return explain_segment(self.state, segment)
-
-    def segments(self) -> list[str]:
-        """Every segment seen so far, "" first."""
-        with self.lock:
-            return self._known_state().segments.names()
-
-    def statistics(self, segment: str = "") -> dict[str, tuple[int, int, float, float]]:
-        """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
-        with self.lock:
-            segments = self._known_state().segments
-            sums = zip(self.arms.names, segments.statistics(segments.nearest(segment).number), strict=True)
-            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum, _) in sums}
-
-    def id_of(self, request_id: str) -> str:
-        """The id of the decision that was made for a request_id, among those in memory."""
-        with self.lock:
-            key = self.state.records.answered(request_id)
-            if key is None:
-                raise KeyError(f"no decision with request_id {request_id!r:.80} is remembered")
-            return self.state.id_of(key)
-
     # -- deciding ----------------------------------------------------------------------------------------------------
 
     def decide(
-        self, segment: str = "", *, eligible: Eligible | None = None, request_id: str | None = None,
+        self,
+        segment: str = "",
+        *,
+        eligible: Eligible | None = None,
+        request_id: str | None = None,
         context: Mapping[str, Any] | None = None,
-    ) -> Decision:  # fmt: skip
+    ) -> Decision:
         """Choose an arm; returns when the decision is durable.
 
         Parameters
@@ -361,13 +283,6 @@ class Router:
             expire_in_memory(self, most=AT_ONCE)
             if not self._background:
                 expire_cold(self)
-
-    def _known_state(self) -> State:
-        """The state without rows that the log lost. A service restores it in the background instead."""
-        if self.log.stale and not self._background:
-            with self.lock:
-                self._restore_if_stale()
-        return self.state
 
     def _restore_if_stale(self) -> None:
         if self.log.stale:

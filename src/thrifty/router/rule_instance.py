@@ -66,9 +66,20 @@ class RuleInstance:
     """
 
     __slots__ = (
-        "_begun", "_frame", "_memory", "_progress", "_saved", "_template", "arms", "code", "facts", "names", "number", "prices",
+        "_begun",
+        "_frame",
+        "_memory",
+        "_progress",
+        "_saved",
+        "_template",
+        "arms",
+        "code",
+        "facts",
+        "names",
+        "number",
+        "prices",
         "segment",
-    )  # fmt: skip
+    )
 
     def __init__(self, template: RuleTemplate, segment: str, number: int) -> None:
         self._template, self.segment, self.number = template, segment, number

@@ -88,7 +88,7 @@ class SegmentSums:
         self.recollections, self.recollection_layout = wider, layout
 
     def forget_by(self, forgetting: Forgetting) -> None:
-        """Forget in another way from now on. What is remembered begins as what was remembered before."""
+        """Forget by another method from now on. What is remembered begins as what was remembered before."""
         rooms = self.parents.size
         shared = self.recent is self.sums
         self._source = self.sums if shared else np.where(self._changed[:, None], self.recent, self._source)
@@ -139,7 +139,7 @@ class SegmentSums:
                 pending = table["pending"][:, arm].copy()
                 table[:, arm] = np.zeros((), ArmSums)
                 table["sent"][:, arm] = table["pending"][:, arm] = pending
-        if self.recent is not self.sums:  # what the way to forget keeps of all arms begins again
+        if self.recent is not self.sums:  # what forgetting keeps of all arms begins again
             self._source = np.where(self._changed[:, None], self.recent, self._source)
             self._remembered[:] = self._changed[:] = False
             self.restarts += 1

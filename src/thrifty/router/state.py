@@ -11,8 +11,6 @@ from contextlib import suppress
 from math import isnan
 from typing import Any
 
-import numpy as np
-
 from thrifty.router.configuration import Configuration, single_changes
 from thrifty.router.deadlines import Deadlines
 from thrifty.router.engine import Engine, engine_for
@@ -33,8 +31,10 @@ from thrifty.router.records import (
     Key,
     Made,
     Note,
+    forget_outcomes,
     number_or_nan,
 )
+from thrifty.router.rows import counted_name, is_shadow, note_of
 from thrifty.router.segments import Segment, Segments
 from thrifty.router.settings import Settings
 from thrifty.store.log import CHANGE, DECISION, Row
@@ -275,33 +275,3 @@ class State:
     def counted_in(self, row: Row) -> Segment:
         """The segment in which a decision is counted: the one it names, unless its row says that there were too many then."""
         return self.segments.make(counted_name(row))
-
-
-def counted_name(row: Row) -> str:
-    """The segment in which a decision is counted, which may not be the one it was asked for."""
-    asked = row.segment or ""
-    if row.detail is None or '"counted"' not in row.detail:
-        return asked
-    found: str = json.loads(row.detail).get("counted", asked)
-    return found
-
-
-def note_of(row: Row) -> Note | None:
-    """What is remembered of a decision besides its numbers."""
-    if row.request_id is None and row.detail is None:
-        return None
-    return Note(row.request_id, row.segment or "", row.detail)
-
-
-def is_shadow(detail: str | None) -> bool:
-    """Whether a decision was made in shadow mode, where the caller keeps its own choice."""
-    return detail is not None and '"shadow"' in detail and "shadow" in json.loads(detail)
-
-
-def forget_outcomes(table: Any, arms: list[int]) -> None:
-    """A reset keeps what is pending. An outcome it forgot cannot be corrected any more: that would count what it did away with."""
-    pending = (table["sent"] == 1) & (table["seen"] == 0)
-    forgotten = np.isin(table["arm"], arms) & (table["waiting"] == 0) & ~pending
-    for name in ("sent", "seen", "reward", "cost", "priced"):
-        table[name][forgotten] = 0
-    table["forgotten"][forgotten] = 1

@@ -61,7 +61,7 @@ class App:
         if config.allowed_origins:
             self._answer = CORSMiddleware(
                 self._route, allow_origins=config.allowed_origins, allow_methods=["*"], allow_headers=["*"]
-            )  # fmt: skip
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or live through the life of the server."""
@@ -170,7 +170,7 @@ class App:
 
     async def _tick(self) -> None:
         """Four times a second: deadlines, routers and keys of other replicas."""
-        said, forget_at = "", time.monotonic() + COSTLY_FOR_S
+        last, forget_at = "", time.monotonic() + COSTLY_FOR_S
         while True:
             await asyncio.sleep(TICK_S)
             if time.monotonic() >= forget_at:
@@ -178,12 +178,12 @@ class App:
                 self.hot_path.forget_costly()
             try:
                 await asyncio.to_thread(self._look_around)
-                said = ""
+                last = ""
             except Exception as error:
-                if str(error) != said:
-                    said = str(error)
+                if str(error) != last:
+                    last = str(error)
                     trace = None if isinstance(error, StoreError) else error
-                    log.warning("store", exc_info=trace, extra={"facts": {"error": said}})
+                    log.warning("store", exc_info=trace, extra={"facts": {"error": last}})
 
     def _look_around(self) -> None:
         self.routers.expire()

@@ -9,14 +9,14 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from thrifty.router import ColdDecisionError, Decision, Router
-from thrifty.service.answers import explained
+from thrifty.router import ColdDecisionError
+from thrifty.service.answers import Done, DoneBatch
 from thrifty.service.errors import ServiceProblemError, internal_problem
-from thrifty.service.messages import DecisionAnswer, DecisionRequest, OutcomeAnswer, OutcomeRequest, decoded
+from thrifty.service.messages import DecisionRequest, OutcomeAnswer, OutcomeRequest, decoded
 from thrifty.service.routers import Routers
 from thrifty.service.workers import Workers
 from thrifty.store import StoreError
@@ -49,45 +49,6 @@ class SlowCallError(Exception):
     """A call that must not run on the event loop; nothing of it was done."""
 
 
-class Done(NamedTuple):
-    """One thing that was asked for and done: where it lies in the log of its router, and what there is to say of it."""
-
-    router: Router
-    position: int
-    content: Decision | OutcomeAnswer
-
-    def is_certain(self) -> bool:
-        """Whether it may be answered: it is durable, or is going to be because the store is away."""
-        return self.router.is_durable(self.position) or self.router.is_degraded(self.position)
-
-    def answer(self) -> DecisionAnswer | OutcomeAnswer:
-        """What to say."""
-        if isinstance(self.content, OutcomeAnswer):
-            return self.content
-        self.router.finish(self.content)
-        return explained(self.content)
-
-
-class Batch(NamedTuple):
-    """Several things, some of which could not be done."""
-
-    parts: list[Done | ServiceProblemError]
-
-    def is_certain(self) -> bool:
-        """Whether all may be answered; the last is certain last."""
-        return all(isinstance(part, ServiceProblemError) or part.is_certain() for part in reversed(self.parts))
-
-    def wait(self) -> None:
-        """Return when all may be answered."""
-        for part in self.parts:
-            if not isinstance(part, ServiceProblemError):
-                part.router.wait(part.position)
-
-    def answer(self) -> list[Any]:
-        """What to say."""
-        return [part.to_dict() if isinstance(part, ServiceProblemError) else part.answer() for part in self.parts]
-
-
 class HotPath:
     """Takes requests for the hot routes. For one thread, that of the loop.
 
@@ -109,7 +70,7 @@ class HotPath:
         count: Callable[[str, int, float], None],
     ) -> None:
         self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
-        self._owed: list[tuple[Done | Batch, str, float, Reply]] = []
+        self._owed: list[tuple[Done | DoneBatch, str, float, Reply]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looks_again = False  # whether the loop is going to call `_settle_late`
         self._costly: set[str] = set()  # routers whose decisions take too long for the loop
@@ -163,7 +124,7 @@ class HotPath:
             internal_problem(failed, path=path)
         self._count(path, problem.status, time.perf_counter() - started)
 
-    def _finish(self, done: Done | Batch, path: str, started: float, reply: Reply) -> None:
+    def _finish(self, done: Done | DoneBatch, path: str, started: float, reply: Reply) -> None:
         """Answer, or owe the answer. Nothing that goes wrong here keeps others from their answers."""
         try:
             if not done.is_certain():
@@ -175,7 +136,7 @@ class HotPath:
             return
         self._give(body, path, started, reply)
 
-    def _owe(self, done: Done | Batch, path: str, started: float, reply: Reply) -> None:
+    def _owe(self, done: Done | DoneBatch, path: str, started: float, reply: Reply) -> None:
         """Keep an answer until a commit covers it, or until the store counts as away, which no commit tells."""
         self._owed.append((done, path, started, reply))
         if self._loop is not None and not self._looks_again:
@@ -208,9 +169,9 @@ class HotPath:
                 parts.append(_part(do, each, path, slow=False))
         except SlowCallError:
             rest = asked[len(parts) :]
-            self._start_slow(lambda: Batch(parts + [_part(do, each, path, slow=True) for each in rest]), path, started, reply)
+            self._start_slow(lambda: DoneBatch(parts + [_part(do, each, path, slow=True) for each in rest]), path, started, reply)
             return
-        self._finish(Batch(parts), path, started, reply)
+        self._finish(DoneBatch(parts), path, started, reply)
 
     def _start_large(self, do: Callable[..., Done], asked: list[Any], path: str, started: float, reply: Reply) -> None:
         """Do a large batch in a worker thread, wait there until it is durable, and write its answer there too."""
@@ -219,7 +180,7 @@ class HotPath:
 
         def run() -> None:
             try:
-                batch = Batch([_part(do, each, path, slow=True) for each in asked])
+                batch = DoneBatch([_part(do, each, path, slow=True) for each in asked])
                 batch.wait()
                 body = _encode(batch.answer())
             except Exception as error:
@@ -233,7 +194,7 @@ class HotPath:
         if not self.slow.submit(run):
             raise ServiceProblemError(503, "busy", f"{SLOW_WAITING} slow requests wait already; try again later")
 
-    def _start_slow(self, call: Callable[[], Done | Batch], path: str, started: float, reply: Reply) -> None:
+    def _start_slow(self, call: Callable[[], Done | DoneBatch], path: str, started: float, reply: Reply) -> None:
         """Run a call in a worker thread and give its answer back to the loop."""
         loop = self._loop
         assert loop is not None

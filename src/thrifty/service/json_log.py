@@ -11,9 +11,12 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         line = {
-            "at": round(record.created, 3), "level": record.levelname.lower(), "logger": record.name, "event": record.getMessage(),
+            "at": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
             **getattr(record, "facts", {}),
-        }  # fmt: skip
+        }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)

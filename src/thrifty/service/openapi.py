@@ -22,10 +22,21 @@ from thrifty.service.messages import (
 )
 
 _TYPES = (
-    ArmRequest, DecisionAnswer, DecisionRequest, Failure, KeyAnswer, KeyList, KeyRequest, OutcomeAnswer, OutcomeRequest,
-    RouterList, RouterRequest,
-)  # fmt: skip
+    ArmRequest,
+    DecisionAnswer,
+    DecisionRequest,
+    Failure,
+    KeyAnswer,
+    KeyList,
+    KeyRequest,
+    OutcomeAnswer,
+    OutcomeRequest,
+    RouterList,
+    RouterRequest,
+)
 _OBJECT = {"type": "object"}
+_NO_ROUTER = {"404": "there is no such router"}
+_QUARANTINED = {"409": "the router is quarantined; the message has the remedy"}
 
 
 @cache
@@ -36,72 +47,77 @@ def describe() -> dict[str, Any]:
     '3.1.0'
     """
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
-    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}}
-    segment = {"name": "segment", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    change = {
-        "name": "change", "in": "path", "required": True, "description": "ARM:ACTION",
-        "schema": {"type": "string", "pattern": f"^[^/:]{{1,200}}:({'|'.join(ACTIONS)})$"},
-    }  # fmt: skip
-    router = {"404": "there is no such router"}
-    quarantined = {"409": "the router is quarantined; the message has the remedy"}
     return {
         "openapi": "3.1.0",
         "info": {"title": "thrifty", "version": version("thrifty"), "description": "The cheapest arm that is good enough."},
-        "paths": {
-            "/v1/decisions": {
-                "post": _operation(
-                    "decide", _one_or_many("DecisionAnswer"), body=_one_or_many("DecisionRequest"), errors=router, role="decide"
-                )
-            },
-            "/v1/outcomes": {
-                "post": _operation(
-                    "record outcomes", _one_or_many("OutcomeAnswer"), body=_one_or_many("OutcomeRequest"),
-                    errors={"404": "there is no such decision"}, role="outcome",
-                )
-            },
-            "/v1/keys": {
-                "post": _operation(
-                    "make a key, which is shown once", None, body=_ref("KeyRequest"), created=_ref("KeyAnswer"), role="admin"
-                ),
-                "get": _operation("list the names and roles of keys", _ref("KeyList")),
-            },
-            "/v1/keys/{key_name}": {
-                "parameters": [{"name": "key_name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}],
-                "delete": _operation("revoke all keys of a name", None, errors={"404": "there is no such key"}, role="admin"),
-            },
-            "/v1/routers": {"get": _operation("list routers", _ref("RouterList"))},
-            "/v1/routers/{name}": {
-                "parameters": [name],
-                "put": _operation(
-                    "make a router, or make it as wanted", _OBJECT, body=_ref("RouterRequest"), created=_OBJECT,
-                    errors=quarantined, role="admin",
-                ),
-                "get": _operation("show a router", _OBJECT, errors=router),
-                "delete": _operation("take a router out of service", None, errors={**router, **quarantined}, role="admin"),
-            },
-            "/v1/routers/{name}/segments": {
-                "parameters": [name], "get": _operation("list segments, and explain all of them together", _OBJECT, errors=router)
-            },
-            "/v1/routers/{name}/segments/{segment}": {
-                "parameters": [name, segment],
-                "get": _operation("explain a segment", _OBJECT, errors={"404": "there is no such router or segment"}),
-            },
-            "/v1/routers/{name}/arms/{change}": {
-                "parameters": [name, change],
-                "post": _operation(
-                    "change an arm", _OBJECT, body=_ref("ArmRequest"), errors=router, optional_body=True, role="admin"
-                ),
-            },
-            "/healthz": {"get": _plain("alive")},
-            "/readyz": {"get": _plain("ready to decide, or degraded while the store is away; names quarantined routers")},
-            "/metrics": {"get": _plain("Prometheus metrics")},
-        },
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        },
+        "paths": {**_hot_paths(), **_key_paths(), **_router_paths(), **_status_paths()},
+        "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
         "security": [{"key": []}, {}],
-    }  # fmt: skip
+    }
+
+
+def _hot_paths() -> dict[str, Any]:
+    decide = _operation(
+        "decide", _one_or_many("DecisionAnswer"), body=_one_or_many("DecisionRequest"), errors=_NO_ROUTER, role="decide"
+    )
+    record = _operation(
+        "record outcomes",
+        _one_or_many("OutcomeAnswer"),
+        body=_one_or_many("OutcomeRequest"),
+        errors={"404": "there is no such decision"},
+        role="outcome",
+    )
+    return {"/v1/decisions": {"post": decide}, "/v1/outcomes": {"post": record}}
+
+
+def _key_paths() -> dict[str, Any]:
+    make = _operation("make a key, which is shown once", None, body=_ref("KeyRequest"), created=_ref("KeyAnswer"), role="admin")
+    revoke = _operation("revoke all keys of a name", None, errors={"404": "there is no such key"}, role="admin")
+    return {
+        "/v1/keys": {"post": make, "get": _operation("list the names and roles of keys", _ref("KeyList"))},
+        "/v1/keys/{key_name}": {"parameters": [_parameter("key_name", minLength=1)], "delete": revoke},
+    }
+
+
+def _router_paths() -> dict[str, Any]:
+    name = _parameter("name", pattern="^[A-Za-z0-9_-]{1,64}$")
+    change = {**_parameter("change", pattern=f"^[^/:]{{1,200}}:({'|'.join(ACTIONS)})$"), "description": "ARM:ACTION"}
+    put = _operation(
+        "make a router, or make it as wanted",
+        _OBJECT,
+        body=_ref("RouterRequest"),
+        created=_OBJECT,
+        errors=_QUARANTINED,
+        role="admin",
+    )
+    delete = _operation("take a router out of service", None, errors={**_NO_ROUTER, **_QUARANTINED}, role="admin")
+    explain = _operation("explain a segment", _OBJECT, errors={"404": "there is no such router or segment"})
+    change_arm = _operation("change an arm", _OBJECT, body=_ref("ArmRequest"), errors=_NO_ROUTER, optional_body=True, role="admin")
+    segments = _operation("list segments, and explain all of them together", _OBJECT, errors=_NO_ROUTER)
+    return {
+        "/v1/routers": {"get": _operation("list routers", _ref("RouterList"))},
+        "/v1/routers/{name}": {
+            "parameters": [name],
+            "put": put,
+            "get": _operation("show a router", _OBJECT, errors=_NO_ROUTER),
+            "delete": delete,
+        },
+        "/v1/routers/{name}/segments": {"parameters": [name], "get": segments},
+        "/v1/routers/{name}/segments/{segment}": {"parameters": [name, _parameter("segment", minLength=1)], "get": explain},
+        "/v1/routers/{name}/arms/{change}": {"parameters": [name, change], "post": change_arm},
+    }
+
+
+def _status_paths() -> dict[str, Any]:
+    return {
+        "/healthz": {"get": _plain("alive")},
+        "/readyz": {"get": _plain("ready to decide, or degraded while the store is away; names quarantined routers")},
+        "/metrics": {"get": _plain("Prometheus metrics")},
+    }
+
+
+def _parameter(name: str, **limits: Any) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", **limits}}
 
 
 def _ref(name: str) -> dict[str, Any]:
@@ -133,9 +149,15 @@ _ALWAYS = {
 
 
 def _operation(
-    summary: str, answer: dict[str, Any] | None, *, body: dict[str, Any] | None = None, errors: dict[str, str] | None = None,
-    role: str = "view", created: dict[str, Any] | None = None, optional_body: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    summary: str,
+    answer: dict[str, Any] | None,
+    *,
+    body: dict[str, Any] | None = None,
+    errors: dict[str, str] | None = None,
+    role: str = "view",
+    created: dict[str, Any] | None = None,
+    optional_body: bool = False,
+) -> dict[str, Any]:
     texts = {code: text.format(role=role) for code, text in _ALWAYS.items()} | (errors or {})
     if body is not None:
         texts |= {"422": "a value that is not allowed; the message names the field"}
@@ -153,12 +175,12 @@ def _operation(
 
 
 def _failure(code: str, text: str) -> dict[str, Any]:
-    said: dict[str, Any] = {"description": text, "content": _content(_ref("Failure"))}
+    answer: dict[str, Any] = {"description": text, "content": _content(_ref("Failure"))}
     if code in ("429", "503"):
-        said["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}, "required": True}}
+        answer["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}, "required": True}}
     if code == "401":
-        said["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, "required": True}}
-    return said
+        answer["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, "required": True}}
+    return answer
 
 
 def _plain(summary: str) -> dict[str, Any]:

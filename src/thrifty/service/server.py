@@ -55,14 +55,19 @@ class DrainingServer(uvicorn.Server):
 def how_to_run(app: App) -> dict[str, Any]:
     """What uvicorn is told besides where to listen."""
     return {
-        "loop": "uvloop", "http": partial(HotProtocol, app), "lifespan": "on", "access_log": False, "log_config": None,
-        "timeout_graceful_shutdown": app.config.drain_s, "ws": "none", "server_header": False, "date_header": False,
-    }  # fmt: skip
+        "loop": "uvloop",
+        "http": partial(HotProtocol, app),
+        "lifespan": "on",
+        "access_log": False,
+        "log_config": None,
+        "timeout_graceful_shutdown": app.config.drain_s,
+        "ws": "none",
+        "server_header": False,
+        "date_header": False,
+    }
 
 
-def serve(
-    config: Config, *, check: Callable[[Any], None] | None = None, listening: Callable[[str], None] | None = None
-) -> None:  # fmt: skip
+def serve(config: Config, *, check: Callable[[Any], None] | None = None, listening: Callable[[str], None] | None = None) -> None:
     """Run until SIGINT or SIGTERM; then finish what is under way, keep snapshots and flush.
 
     Parameters
