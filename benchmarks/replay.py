@@ -117,7 +117,7 @@ def _held(kind: str, low: Any, high: Any, value: Any, told: Any) -> tuple[str, i
 
 def coverage(logs: int, rows: int, first_seed: int, workers: int) -> list[dict[str, Any]]:
     """Over many generated logs of both worlds: share of intervals that hold the truth, by kind."""
-    tasks = [(name, rows, first_seed + number) for name in EXAMPLES for number in range(logs)]
+    tasks = [(name, rows, first_seed + number) for name in COLUMNS for number in range(logs)]
     sums: dict[str, list[float]] = {}
     os.environ.update(OPENBLAS_NUM_THREADS="1", POLARS_MAX_THREADS="1")  # read by the processes when they start
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -261,7 +261,7 @@ def main() -> None:
             table(rows),
         ]  # fmt: skip
     if "regret" in options.what:
-        found = [regret(name, options.example_rows, options.runs, options.rounds, options.worlds) for name in EXAMPLES]
+        found = [regret(name, options.example_rows, options.runs, options.rounds, options.worlds) for name in COLUMNS]
         parts += [
             "## Is the recommendation good in the true world?",
             "`recommend` chose policy and alpha for each segment from an example log; then every candidate "
