@@ -215,7 +215,7 @@ def test_thin_overlap_is_refused_with_the_reason(ask: Any) -> None:
     rows = good(2000) + [f"c,1,0.05,{1_700_120_000 + i},c{i}" for i in range(5)]
     code, out, _ = ask(csv(rows), "--time", "sent_at")
     assert code == 0
-    assert "nothing said about c in all: only 5 rows, 30 are needed" in out
+    assert "no estimate for c in all: only 5 rows, 30 are needed" in out
 
 
 def test_an_unknown_kind_of_file_and_a_missing_one_are_refused(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:

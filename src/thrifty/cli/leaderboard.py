@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from thrifty.cli.compare import split_policies
+from thrifty.cli.arguments import POLICIES, add_seed, split_policies
 from thrifty.cli.progress import ProgressBar
 
 
@@ -16,12 +16,10 @@ def add_to(commands: Any) -> None:
         description="Play every policy on every instance of the leaderboard and rank them by how close each comes to the best.",
         epilog="Example: thrifty leaderboard --enter my_policy.py --quick",
     )
-    parser.add_argument(
-        "--enter", metavar="POLICIES", help="policies of your own to add: names, name:parameter=value, or .py files"
-    )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--enter", metavar="POLICIES", help=f"policies to add: {POLICIES}")
+    parser.add_argument("--quick", action="store_true", help="only a tenth of the runs")
     parser.add_argument("--only", metavar="TEXT", help="only instances whose name contains this")
-    parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
+    add_seed(parser, 1)
     parser.add_argument("--out", metavar="FILE.md", type=Path, help="write the page, and its picture beside it")
     parser.set_defaults(run=run)
 

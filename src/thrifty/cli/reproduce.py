@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from thrifty.cli.arguments import add_count, add_folder, add_seed
 from thrifty.cli.progress import ProgressBar
 
 
@@ -17,17 +18,17 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("items", nargs="*", metavar="ITEM", help="what to run: names from --list, or all")
     parser.add_argument("--list", action="store_true", help="list the items")
-    parser.add_argument("--quick", action="store_true", help="sizes that fit into two minutes; without items, all of them")
-    parser.add_argument("--runs", type=int, help="runs of every setting; default: each item's own number")
-    parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("reproduction"), help="default %(default)s")
+    parser.add_argument("--quick", action="store_true", help="sizes that fit into two minutes; without an ITEM all items are run")
+    add_count(parser, "--runs", "runs of every setting; default: each item's own number")
+    add_seed(parser, 1)
+    add_folder(parser, "where the report goes; default %(default)s", Path("reproduction"))
     parser.add_argument("--backend", default="local", help="local, dask, or dask://host:port; default %(default)s")
-    parser.add_argument("--workers", type=int, help="threads, or Dask workers started here; default: all cores")
+    add_count(parser, "--workers", "threads, or Dask workers started here; default: all cores")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the items and say where the report is."""
+    """Run the items, and print the path of the report."""
     from thrifty.experiments import EXPERIMENTS, Scale, reproduce
     from thrifty.problem import checked_count
 
