@@ -38,14 +38,15 @@ def test_compare_plays_the_world_as_it_is(capsys: pytest.CaptureFixture[str]) ->
     rest = ["--runs", "3", "--policies", "cs-ucb+restart,cheapest"]
     assert main(["compare", *ARMS, *world, *rest]) == 0
     out = capsys.readouterr().out
-    assert "T = 300, not told, exponential delay of 20 decisions in batches of 5, 0.1 lost, deadline 50, 3 runs" in out
+    assert "T = 300, not known to the policies, exponential delay of 20 decisions" in out
+    assert "in batches of 5, 0.1 lost, deadline 50, 3 runs" in out
     assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ucb+restart", "cheapest"]
     assert main(["compare", *ARMS, *world, *rest, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["told_horizon"] is None
     assert shown["feedback"]["delay"] == {"law": "exponential", "mean": 20.0}
     assert main(["compare", *ARMS, "--rounds", "300", "--policies", "cheapest"]) == 0
-    assert "T = 300, not told, 50 runs" in capsys.readouterr().out
+    assert "T = 300, not known to the policies, 50 runs" in capsys.readouterr().out
 
 
 def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:

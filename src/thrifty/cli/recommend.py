@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
-    from thrifty.advice import recommend
+    from thrifty.advice import Effort, recommend
     from thrifty.advice.page import recommendation_files
 
     rows, bar = RowCount(), ProgressBar("playing", "game")
@@ -47,9 +47,7 @@ def run(options: argparse.Namespace) -> None:
             read_alphas(options.alpha),
             policies=split_policies(options.policies),
             exchange=options.exchange,
-            rounds=options.rounds,
-            worlds=options.worlds,
-            most=options.most,
+            effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
             seed=options.seed,
             reading=rows,
             progress=bar,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.replay.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, N, R, SegmentSums, W
+from thrifty.replay.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, LogSums, N, R, W
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def bernstein(rows: float, total: float, squares: float, width: float, delta: fl
     return math.sqrt(2.0 * variance * level / rows) + 7.0 * width * level / (3.0 * max(rows - 1.0, 1.0))
 
 
-def bound_logged(pairs: Sequence[tuple[SegmentSums, int]], columns: tuple[int, ...] = REWARD, delta: float = DELTA) -> Floats:
+def bound_logged(pairs: Sequence[tuple[LogSums, int]], columns: tuple[int, ...] = REWARD, delta: float = DELTA) -> Floats:
     """(2,) low and high of the mean reward (or cost) when in each of these segments one arm takes every request."""
     value, half = 0.0, 0.0
     everything = float(sum(sums.rows for sums, _ in pairs))
