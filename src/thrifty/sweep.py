@@ -1,7 +1,7 @@
 """Sweeps: many settings, each simulated once. A result is kept in a file that is named by a digest of the setting.
 
-Finished settings are skipped on a re-run, so an interrupted sweep resumes where it stopped. To merge two sweeps, copy the files into
-one folder. The same setting gives the same bits on one core, on many cores and on a Dask cluster. Needs the extra `sweep`.
+Finished settings are skipped on a re-run, so an interrupted sweep resumes where it stopped. To merge two sweeps, copy the files
+into one folder. The same setting gives the same bits on one core, on many cores and on a Dask cluster. Needs the extra `sweep`.
 """
 
 import hashlib
@@ -237,8 +237,12 @@ def _run_local(pending: list[Setting], workers: int) -> Iterator[tuple[str, Runs
     joblib = _import("joblib")
     stopping = threading.Event()
 
+    def stop_if_asked(_done: int, _total: int) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt("stopped")
+
     def play(setting: Setting) -> tuple[str, Runs]:
-        return setting.key, setting.play(lambda _done, _total: _stop_if(stopping))
+        return setting.key, setting.play(stop_if_asked)
 
     # Kernels release the interpreter's lock, so threads are enough, and each kernel is compiled once.
     parallel = joblib.Parallel(n_jobs=workers, backend="threading", batch_size=1, return_as="generator_unordered")
@@ -247,11 +251,6 @@ def _run_local(pending: list[Setting], workers: int) -> Iterator[tuple[str, Runs
     except BaseException:
         stopping.set()  # the others stop within a tenth of a second; what was finished is kept
         raise
-
-
-def _stop_if(stopping: threading.Event) -> None:
-    if stopping.is_set():
-        raise KeyboardInterrupt("stopped")
 
 
 def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tuple[str, Runs]]:
@@ -279,9 +278,8 @@ def _client(address: str, workers: int) -> Iterator[Any]:
     # Distributed logs every lost connection of workers that come and go; what matters is raised.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if not address:
-        cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-        )
+        options = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "dashboard_address": None}
+        cluster = distributed.LocalCluster(n_workers=workers, **options)
         with cluster, distributed.Client(cluster) as client:
             yield client
         return

@@ -1,4 +1,4 @@
-"""The recommendation: the policy and alpha to run in each segment, chosen by playing all candidates in worlds drawn from the log."""
+"""The recommendation: the policy and alpha to run in each segment, chosen by playing candidates in worlds drawn from the log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,12 +1,22 @@
 """Arguments that several commands share: each is defined here once, with its help text and the function that reads it."""
 
 import argparse
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 POLICIES = "names, name:parameter=value, name+restart or .py files, separated by commas"
 _MOST_DIGITS = 18
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], *, purpose: str, description: str, example: str
+) -> Any:
+    """The parser of a new command: its purpose stands in the list of commands, the rest in its own help."""
+    parser = commands.add_parser(name, help=purpose, description=description, epilog=f"Example: {example}")
+    parser.set_defaults(run=run)
+    return parser
 
 
 def whole_number(text: str) -> int:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thrifty.cli.arguments import add_count, add_json, add_policies, add_runs, add_seed, read_numbers, split_policies
+from thrifty.cli.arguments import add_command, add_count, add_json, add_policies, add_runs, add_seed, read_numbers, split_policies
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -18,11 +18,13 @@ _HORIZON = 10_000
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "compare",
-        help="simulate several policies on one instance",
+        run,
+        purpose="simulate several policies on one instance",
         description="Simulate several policies on one instance and show quality and cost regret.",
-        epilog="Example: thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --policies cs-ucb,cs-ts,cs-etc:tau=100",
+        example="thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --policies cs-ucb,cs-ts,cs-etc:tau=100",
     )
     _add_world(parser)
     add_policies(parser, "cs-ids,cs-ucb,cs-ts,cs-etc")
@@ -33,7 +35,6 @@ def add_to(commands: Any) -> None:
     add_seed(parser)
     add_count(parser, "--threads", "default: all cores")
     _add_output(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_world(parser: Any) -> None:
@@ -68,8 +69,7 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.simulation.results import write_whole
 
     world = _world(options)
-    bar = ProgressBar("playing", "round")
-    try:
+    with ProgressBar("playing", "round") as bar:
         runs = simulate(
             world,
             split_policies(options.policies),
@@ -82,8 +82,6 @@ def run(options: argparse.Namespace) -> None:
             threads=options.threads,
             progress=bar,
         )
-    finally:
-        bar.close()
     if options.csv:
         write_whole(options.csv, runs.regret().to_csv().encode())
     if options.plot:

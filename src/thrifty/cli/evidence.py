@@ -11,20 +11,17 @@ from thrifty.cli.progress import ProgressBar
 if TYPE_CHECKING:
     from thrifty.replay import Evidence, Log
 
-_COLUMNS = (
-    "arm",
-    "reward",
-    "cost",
-    "segment",
-    "time",
-    "propensity",
-    "id",
-    "outcome_time",
-    "success",
-    "missing",
-    "deadline_s",
-    "prices",
-)
+_COLUMN_FLAGS = {
+    "--arm": "the name of the arm; default arm",
+    "--reward": "a number in [0, 1], or a status with --success; default reward",
+    "--cost": "what the row cost; default cost",
+    "--segment": "the kind of request; without it all rows are one segment",
+    "--time": "the time of the decision; without it the order of the rows counts",
+    "--propensity": "the probability with which the arm was chosen; without it shares by segment and time are used",
+    "--id": "identifies a row; a second row with the same id is left out",
+    "--outcome-time": "the time when the outcome came back",
+}
+_COLUMNS = (*(flag[2:].replace("-", "_") for flag in _COLUMN_FLAGS), "success", "missing", "deadline_s", "prices")
 
 
 def add_log(parser: Any) -> None:
@@ -37,24 +34,14 @@ def add_log(parser: Any) -> None:
 
 
 def _add_columns(group: Any) -> None:
-    group.add_argument("--arm", metavar="COLUMN", help="the name of the arm; default arm")
-    group.add_argument("--reward", metavar="COLUMN", help="a number in [0, 1], or a status with --success; default reward")
+    for flag, meaning in _COLUMN_FLAGS.items():
+        group.add_argument(flag, metavar="COLUMN", help=meaning)
     group.add_argument("--success", metavar="STATUSES", help="statuses that count as a reward of 1, separated by commas")
-    group.add_argument("--cost", metavar="COLUMN", help="what the row cost; default cost")
     group.add_argument(
         "--prices",
         metavar="PRICES",
         help="in place of a cost column: arm=price,... or a CSV file with the columns arm and price; it may have segment and from",
     )
-    group.add_argument("--segment", metavar="COLUMN", help="the kind of request; without it all rows are one segment")
-    group.add_argument("--time", metavar="COLUMN", help="the time of the decision; without it the order of the rows counts")
-    group.add_argument(
-        "--propensity",
-        metavar="COLUMN",
-        help="the probability with which the arm was chosen; without it shares by segment and time are used",
-    )
-    group.add_argument("--id", metavar="COLUMN", help="identifies a row; a second row with the same id is left out")
-    group.add_argument("--outcome-time", metavar="COLUMN", help="the time when the outcome came back")
     group.add_argument("--columns", metavar="FILE", help="a TOML file with any of these settings")
 
 
@@ -86,19 +73,15 @@ def open_log(options: argparse.Namespace) -> "Log":
     return Log(options.log, columns, router=options.router, now=options.now, tolerated=options.tolerate)
 
 
-class RowCount:
-    """Shows a person how many rows were read so far. The number of all rows is not known beforehand."""
+class RowCount(ProgressBar):
+    """Shows how many rows were read so far. The number of all rows is not known beforehand."""
 
     def __init__(self) -> None:
-        self._bar = ProgressBar("", "row")
+        super().__init__("reading", "row")
 
-    def __call__(self, what: str, rows: int) -> None:
-        """Show it."""
-        self._bar.say(f"{what}: {rows:,} rows")
-
-    def close(self) -> None:
-        """Clear the line."""
-        self._bar.close()
+    def show_rows(self, step: str, rows: int) -> None:
+        """Show the current step and its rows."""
+        self.say(f"{step}: {rows:,} rows")
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> None:

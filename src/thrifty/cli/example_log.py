@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thrifty.cli.arguments import add_count, add_folder, add_seed
+from thrifty.cli.arguments import add_command, add_count, add_folder, add_seed
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "example-log",
-        help="write an example log with the truth beside it",
+        run,
+        purpose="write an example log with the truth beside it",
         description="Write a log of an example world of thrifty.examples, and the true rates and prices beside it.",
-        epilog="Example: thrifty example-log sms --rows 1e5 --out logs",
+        example="thrifty example-log sms --rows 1e5 --out logs",
     )
     parser.add_argument("name", help="sms (12 countries), llm (six language models) or payments (six card processors)")
     add_folder(parser, "default: the current folder", Path())
@@ -31,7 +33,6 @@ def add_to(commands: Any) -> None:
         help="the share of rows whose arm is drawn uniformly; default %(default)s",
     )
     parser.add_argument("--format", choices=("csv", "parquet"), default="csv", help="default %(default)s")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -42,21 +43,19 @@ def run(options: argparse.Namespace) -> None:
     specification = checked_example(options.name)
     if not 0.0 < options.exploration <= 1.0:
         raise ValueError(f"--exploration must be in (0, 1], got {options.exploration}: an arm that is never used cannot be judged")
-    bar = ProgressBar("writing", "row")
     try:
-        path, beside = write_example(
-            specification,
-            options.out,
-            rows=options.rows,
-            seed=options.seed,
-            exploration=options.exploration,
-            kind=options.format,
-            progress=bar,
-        )
+        with ProgressBar("writing", "row") as bar:
+            path, beside = write_example(
+                specification,
+                options.out,
+                rows=options.rows,
+                seed=options.seed,
+                exploration=options.exploration,
+                kind=options.format,
+                progress=bar,
+            )
     except OSError as error:
         raise ValueError(f"cannot write into {options.out}: {error.strerror}") from None
-    finally:
-        bar.close()
     print(path)
     print(beside)
     print(_reading(specification, path))

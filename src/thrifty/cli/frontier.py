@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from thrifty.cli.arguments import add_folder, read_alphas
+from thrifty.cli.arguments import add_command, add_folder, read_alphas
 from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range, write_files
 
 if TYPE_CHECKING:
@@ -16,16 +16,17 @@ _MOST_CHANGES = 40
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "frontier",
-        help="show quality against cost as alpha moves, from a log",
+        run,
+        purpose="show quality against cost as alpha moves, from a log",
         description="Quality against cost as alpha moves, per segment and overall: a table, a picture, CSV and a page.",
-        epilog="Example: thrifty frontier deliveries.csv --arm aggregator --reward delivered --cost price --out out",
+        example="thrifty frontier deliveries.csv --arm aggregator --reward delivered --cost price --out out",
     )
     add_log(parser)
     parser.add_argument("--alpha", help="subsidy factors, separated by commas; default 0, 0.01, ... 0.3")
     add_folder(parser, "write frontier.html, .csv, .png and .svg there")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -33,12 +34,9 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.replay import frontier
     from thrifty.replay.frontier import GRID
 
-    rows = RowCount()
-    try:
-        alphas = GRID if options.alpha is None else read_alphas(options.alpha)
-        found = frontier(open_log(options), alphas, seed=options.seed, progress=rows)
-    finally:
-        rows.close()
+    alphas = GRID if options.alpha is None else read_alphas(options.alpha)
+    with RowCount() as rows:
+        found = frontier(open_log(options), alphas, seed=options.seed, progress=rows.show_rows)
     if options.out is not None:
         from thrifty.replay.page import frontier_files
 

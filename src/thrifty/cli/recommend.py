@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from thrifty.cli.arguments import add_count, add_folder, add_policies, read_alphas, split_policies
+from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, read_alphas, split_policies
 from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range, write_files
 from thrifty.cli.progress import ProgressBar
 
@@ -16,11 +16,13 @@ _HEADER = ("segment", "rows", "policy", "alpha", "arm now", "quality", "change",
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "recommend",
-        help="recommend a policy and an alpha for each segment, from a log",
+        run,
+        purpose="recommend a policy and an alpha for each segment, from a log",
         description="Which policy and alpha to run in each segment, what it saves and what it costs in quality: one page.",
-        epilog="Example: thrifty recommend deliveries.csv --arm aggregator --reward delivered --cost price --segment country",
+        example="thrifty recommend deliveries.csv --arm aggregator --reward delivered --cost price --segment country",
     )
     add_log(parser)
     parser.add_argument("--alpha", default="0.02,0.05,0.1", help="alphas to choose from, separated by commas; default %(default)s")
@@ -32,7 +34,6 @@ def add_to(commands: Any) -> None:
     add_count(parser, "--worlds", "simulated worlds for each segment", 16)
     add_count(parser, "--most", "recommend for so many segments, those with the most rows", 60)
     add_folder(parser, "write recommendation.html, routers.json and CSV files there")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -40,8 +41,7 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.advice import Effort, recommend
     from thrifty.advice.page import recommendation_files
 
-    rows, bar = RowCount(), ProgressBar("playing", "game")
-    try:
+    with RowCount() as rows, ProgressBar("playing", "game") as bar:
         found = recommend(
             open_log(options),
             read_alphas(options.alpha),
@@ -49,12 +49,9 @@ def run(options: argparse.Namespace) -> None:
             exchange=options.exchange,
             effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
             seed=options.seed,
-            reading=rows,
+            reading=rows.show_rows,
             progress=bar,
         )
-    finally:
-        rows.close()
-        bar.close()
     if options.out is not None:
         write_files(options.out, recommendation_files(found))
     print(_as_json(found) if options.json else _as_text(found))

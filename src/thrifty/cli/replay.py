@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from thrifty.cli.arguments import add_count, add_folder, add_policies, read_alphas, split_policies
+from thrifty.cli.arguments import add_command, add_count, add_folder, read_alphas, split_policies
 from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, show_range, write_files
 
 if TYPE_CHECKING:
@@ -15,19 +15,25 @@ _HEADER = ("policy", "alpha", "estimator", "rows", "reward", "95%", "sure", "cos
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "replay",
-        help="estimate from a log what other choices would have brought and cost",
+        run,
+        purpose="estimate from a log what other choices would have brought and cost",
         description="Profile a log, and estimate what other choices would have brought and cost.",
-        epilog="Example: thrifty replay deliveries.csv --arm aggregator --reward status --success delivered,read --cost price "
+        example="thrifty replay deliveries.csv --arm aggregator --reward status --success delivered,read --cost price "
         "--segment country --time sent_at --alpha 0.02,0.05,0.1",
     )
     add_log(parser)
     parser.add_argument("--alpha", default="0.02,0.05,0.1", help="subsidy factors, separated by commas; default %(default)s")
-    add_policies(parser, "cs-ids", "policies to play through the log, or none")
+    parser.add_argument(
+        "--policies",
+        default="cs-ids",
+        help="policies to play through the log, without forgetting: names, name:parameter=value or .py files, separated by commas; "
+        "or none; default %(default)s",
+    )
     add_count(parser, "--plays", "how often each policy is played through the log", 4)
     add_folder(parser, "also write profile.csv, policies.csv and segments.csv there")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -36,11 +42,9 @@ def run(options: argparse.Namespace) -> None:
 
     alphas = read_alphas(options.alpha)
     policies = [] if options.policies == "none" else split_policies(options.policies)
-    rows = RowCount()
-    try:
-        found = replay(open_log(options), alphas, policies=policies, seed=options.seed, plays=options.plays, progress=rows)
-    finally:
-        rows.close()
+    with RowCount() as rows:
+        progress = rows.show_rows
+        found = replay(open_log(options), alphas, policies=policies, seed=options.seed, plays=options.plays, progress=progress)
     if options.out is not None:
         frames = {"profile": found.evidence.profile.arms, "policies": found.policies, "segments": found.segments}
         write_files(options.out, {f"{name}.csv": frame.write_csv().encode() for name, frame in frames.items()})

@@ -3,17 +3,19 @@
 import argparse
 from typing import Any
 
-from thrifty.cli.arguments import add_count, add_folder, add_policies, add_runs, add_seed, split_policies
+from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, add_runs, add_seed, split_policies
 from thrifty.cli.progress import ProgressBar
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "scenario",
-        help="play a realistic world: sms, llm, ads or payments",
+        run,
+        purpose="play a realistic world: sms, llm, ads or payments",
         description="Play a realistic world under every policy and under what people do today: quality, money, regrets, savings.",
-        epilog="Example: thrifty scenario sms --runs 20 --out reports",
+        example="thrifty scenario sms --runs 20 --out reports",
     )
     parser.add_argument("name", help="sms, llm, ads or payments")
     add_policies(parser, None)
@@ -21,7 +23,6 @@ def add_to(commands: Any) -> None:
     add_runs(parser, 10)
     add_seed(parser)
     add_folder(parser, "write a page, pictures and a CSV file there")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -32,13 +33,9 @@ def run(options: argparse.Namespace) -> None:
 
     scenario = checked_scenario(options.name)
     policies = split_policies(options.policies) if options.policies else None
-    bar = ProgressBar("playing", "segment")
-    try:
-        result = play(
-            scenario, policies, rounds=options.rounds, runs=checked_count("runs", options.runs), seed=options.seed, progress=bar
-        )
-    finally:
-        bar.close()
+    runs = checked_count("runs", options.runs)
+    with ProgressBar("playing", "segment") as bar:
+        result = play(scenario, policies, rounds=options.rounds, runs=runs, seed=options.seed, progress=bar)
     print(as_table(result))
     if options.out:
         for path in write(result, options.out):

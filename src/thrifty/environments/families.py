@@ -91,7 +91,7 @@ class HardFamily:
 
 
 def _lifted(p: float, theta: float) -> float:
-    """P / (1 - theta), rounded down where rounding up would lift the floor above p and take the free arm out of Phi^0."""
+    """P / (1 - theta), rounded down where rounding up would raise the floor above p and make the free arm infeasible in Phi^0."""
     lifted = p / (1.0 - theta)
     while (1.0 - theta) * lifted > p:
         lifted = math.nextafter(lifted, 0.0)

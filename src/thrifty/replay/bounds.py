@@ -1,9 +1,9 @@
 """Distribution-free bounds: they hold for any law of rewards in [0, 1] (of costs up to the largest seen), at any number of rows.
 
-With logged propensities: x = w (r - q) on rows of the arm and 0 on others has mean (value - q) for any q that does not look at
-r. So q is the arm's mean in every other block, used in the blocks between, and [Maurer2009] bounds the mean of x in each half.
-Without, given which arm took which row, the value is a weighted sum of independent rewards, and Hoeffding's inequality bounds
-that.
+With logged propensities: x = w (r - q) on rows of the arm and 0 on others has mean (value - q) for any q that does not depend on r.
+So q is the arm's mean in the even blocks for the odd ones and vice versa, and [Maurer2009] bounds the mean of x in each half.
+Without propensities: given the arm of each row, the value is a weighted sum of independent rewards, which Hoeffding's inequality
+bounds.
 
 References
 ----------

@@ -39,7 +39,7 @@ def left_out(scenario: Scenario) -> dict[str, str]:
     reasons = {}
     for name, each in list_policies().items():
         if each.told:
-            reasons[name] = "is told the optimal arm, and is what regret is measured against"
+            reasons[name] = "knows the optimal arm; regret is measured against it"
         elif scenario.cost_scale is not None and each.rule_for_unknown_costs is None:
             reasons[name] = "needs to know the costs, and here they are unknown"
     return reasons
