@@ -22,9 +22,14 @@ from thrifty.replay import Columns, Evidence, Log, examine
 from thrifty.service.messages import RouterRequest
 
 COLUMNS = Columns(
-    arm="aggregator", reward="status", success=("delivered",), cost="price", segment="country", time="sent_at",
+    arm="aggregator",
+    reward="status",
+    success=("delivered",),
+    cost="price",
+    segment="country",
+    time="sent_at",
     outcome_time="received_at",
-)  # fmt: skip
+)
 SCORES = Columns(arm="model", reward="quality", cost="cost", segment="task", time="sent_at", propensity="propensity")
 NOW = 2e9
 

@@ -76,9 +76,9 @@ class HeavyTailed(Delay):
     name = "heavy-tailed"
 
     def complaint(self) -> str | None:
-        if not 1.0 < self.tail < math.inf:
-            return f"the tail of a heavy-tailed delay must be above 1, or it has no mean; got {self.tail}"
-        return _negative("the mean of a heavy-tailed delay", self.mean)
+        if 1.0 < self.tail < math.inf:
+            return _negative("the mean of a heavy-tailed delay", self.mean)
+        return f"the tail of a heavy-tailed delay must be above 1, or it has no mean; got {self.tail}"
 
     @property
     def shape(self) -> tuple[float, float]:

@@ -22,7 +22,7 @@ _FORMATS = (
 )
 
 
-def blank(pl: Any, name: str, schema: Any) -> Any:
+def is_blank(pl: Any, name: str, schema: Any) -> Any:
     """Whether a cell is empty: null, empty text or NaN."""
     column, kind = pl.col(name), schema[name]
     if kind == pl.String:
@@ -30,23 +30,23 @@ def blank(pl: Any, name: str, schema: Any) -> Any:
     return column.is_null() | column.is_nan() if kind.is_float() else column.is_null()
 
 
-def blanked(pl: Any, name: str, schema: Any) -> Any:
+def filled(pl: Any, name: str, schema: Any) -> Any:
     """The column, null where a cell is empty."""
-    return pl.when(~blank(pl, name, schema)).then(pl.col(name))
+    return pl.when(~is_blank(pl, name, schema)).then(pl.col(name))
 
 
-def number(pl: Any, name: str, schema: Any) -> Any:
+def read_number(pl: Any, name: str, schema: Any) -> Any:
     """The column as numbers, null where it does not hold one."""
     column = pl.col(name).str.strip_chars() if schema[name] == pl.String else pl.col(name)
     return column.cast(pl.Float64, strict=False).fill_nan(None)
 
 
-def seconds(pl: Any, name: str, schema: Any, sample: "polars.DataFrame") -> Any:
+def read_seconds(pl: Any, name: str, schema: Any, sample: "polars.DataFrame") -> Any:
     """The column as seconds since 1970, null where it cannot be read. Numbers above 1e11 are taken as milli- or microseconds."""
     kind = schema[name]
     if kind.is_temporal():
         return pl.col(name).cast(pl.Datetime("us")).dt.timestamp("us") / 1e6
-    count = number(pl, name, schema)
+    count = read_number(pl, name, schema)
     scaled = pl.when(count > 1e14).then(count / 1e6).when(count > 1e11).then(count / 1e3).otherwise(count)
     if kind != pl.String:
         return pl.when(count.is_finite()).then(scaled)
@@ -58,12 +58,12 @@ def seconds(pl: Any, name: str, schema: Any, sample: "polars.DataFrame") -> Any:
     return readings[int(np.argmax(readable))]
 
 
-def reward(pl: Any, success: tuple[str, ...], column: str, schema: Any, sample: "polars.DataFrame") -> Any:
+def read_reward(pl: Any, success: tuple[str, ...], column: str, schema: Any, sample: "polars.DataFrame") -> Any:
     """The reward in `raw_reward`, null where it is empty or unreadable. `column` is its name in the log, for an error."""
-    text = blanked(pl, "raw_reward", schema)
+    text = filled(pl, "raw_reward", schema)
     if success:
         return text.cast(pl.String).is_in(list(success)).cast(pl.Float64)
-    value = number(pl, "raw_reward", schema)
+    value = read_number(pl, "raw_reward", schema)
     if schema["raw_reward"] == pl.String:
         words = pl.when(text.str.to_lowercase() == "true").then(1.0).when(text.str.to_lowercase() == "false").then(0.0)
         found = sample.select(text=text, number=pl.coalesce(value, words)).filter(pl.col("text").is_not_null())

@@ -6,7 +6,7 @@ Polars runs the expression on all cores while the rows stream by.
 import math
 from typing import TYPE_CHECKING, Any
 
-from thrifty.replay.cells import blank, blanked, number, reward, seconds
+from thrifty.replay.cells import filled, is_blank, read_number, read_reward, read_seconds
 from thrifty.replay.columns import Columns
 from thrifty.replay.source import require_polars
 from thrifty.replay.tally import REASONS
@@ -26,14 +26,14 @@ def make_plan(frame: "polars.LazyFrame", columns: Columns, now: float) -> Any:
     schema, sample = raw.collect_schema(), raw.head(1000).collect()
     none = pl.lit(None, pl.Float64)
     read = raw.with_columns(
-        arm=blanked(pl, "raw_arm", schema).cast(pl.String),
-        segment=blanked(pl, "raw_segment", schema).cast(pl.String) if "segment" in named else pl.lit(None, pl.String),
-        time=seconds(pl, "raw_time", schema, sample) if "time" in named else pl.lit(0.0),
-        back=seconds(pl, "raw_outcome_time", schema, sample) if "outcome_time" in named else none,
-        answered=~blank(pl, "raw_reward", schema),
-        reward=reward(pl, columns.success, columns.reward, schema, sample),
-        cost=number(pl, "raw_cost", schema) if "cost" in named else pl.lit(0.0),
-        propensity=number(pl, "raw_propensity", schema) if "propensity" in named else none,
+        arm=filled(pl, "raw_arm", schema).cast(pl.String),
+        segment=filled(pl, "raw_segment", schema).cast(pl.String) if "segment" in named else pl.lit(None, pl.String),
+        time=read_seconds(pl, "raw_time", schema, sample) if "time" in named else pl.lit(0.0),
+        back=read_seconds(pl, "raw_outcome_time", schema, sample) if "outcome_time" in named else none,
+        answered=~is_blank(pl, "raw_reward", schema),
+        reward=read_reward(pl, columns.success, columns.reward, schema, sample),
+        cost=read_number(pl, "raw_cost", schema) if "cost" in named else pl.lit(0.0),
+        propensity=read_number(pl, "raw_propensity", schema) if "propensity" in named else none,
         id=pl.col("raw_id").hash() if "id" in named else pl.lit(0, pl.UInt64),
     )
     reason = pl.lit(0, pl.UInt8)
@@ -55,7 +55,7 @@ def _checks(pl: Any, columns: Columns, now: float, schema: Any, read: Any) -> li
     checks = [("no arm", pl.col("arm").is_null())]
     if "time" in named:
         checks += [
-            ("no time", blank(pl, "raw_time", schema)),
+            ("no time", is_blank(pl, "raw_time", schema)),
             ("time is not readable", when.is_null()),
             ("time in the future", (when > now).fill_null(False)),
         ]
@@ -71,13 +71,13 @@ def _checks(pl: Any, columns: Columns, now: float, schema: Any, read: Any) -> li
     ]
     if "cost" in named:
         checks += [
-            ("no cost", blank(pl, "raw_cost", schema)),
+            ("no cost", is_blank(pl, "raw_cost", schema)),
             ("cost is not a number", cost.is_null() | cost.is_infinite()),
             ("negative cost", (cost < 0.0).fill_null(False)),
         ]
     if "propensity" in named:
         checks += [
-            ("no propensity", blank(pl, "raw_propensity", schema)),
+            ("no propensity", is_blank(pl, "raw_propensity", schema)),
             ("propensity is not a number", p.is_null()),
             ("propensity outside (0, 1]", ((p <= 0.0) | (p > 1.0)).fill_null(False)),
         ]
