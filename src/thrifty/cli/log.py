@@ -60,7 +60,7 @@ def run_prune(options: argparse.Namespace) -> None:
     from thrifty.router import Router
 
     if not 0.0 <= options.keep_days < math.inf:
-        raise ValueError(f"keep-days must be a number of days that is not negative, got {options.keep_days}")
+        raise ValueError(f"--keep-days must be a number of days that is not negative, got {options.keep_days}")
     before = time.time() - 86_400 * options.keep_days
     with _opened(options) as store:
         for name in _wanted(store, options.router):
