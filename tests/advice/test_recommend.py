@@ -182,7 +182,7 @@ def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     path, _ = write_example(LLM, tmp_path, rows=2000)
     flags = ["recommend", str(path), "--arm", "model", "--reward", "quality", "--now", "2e9"]
     for more, words in (
-        (["--policies", "oracle"], "told the truth"),
+        (["--policies", "oracle"], "oracle knows the true means"),
         (["--exchange", "-1"], "exchange must be 0 or more"),
         (["--worlds", "1"], "worlds must be a whole number of at least 2"),
         (["--rounds", "10"], "rounds must be a whole number of at least 100"),
