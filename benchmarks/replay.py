@@ -27,9 +27,11 @@ from typing import Any
 import numpy as np
 import polars
 
-from thrifty.advice.fit import Course, SegmentFit
+from thrifty.advice import Effort
+from thrifty.advice.fit import SegmentFit, SegmentTruth
+from thrifty.advice.games import EFFORT
 from thrifty.advice.play import EXCHANGE, play
-from thrifty.advice.recommendation import ALPHAS, CANDIDATES, ROUNDS, Recommendation, recommend
+from thrifty.advice.recommendation import ALPHAS, CANDIDATES, Recommendation, recommend
 from thrifty.examples import EXAMPLES, Specification
 from thrifty.examples.generator import arrivals, generate, truth, write_example
 from thrifty.policies import policy
@@ -117,7 +119,7 @@ def _held(kind: str, low: Any, high: Any, value: Any, told: Any) -> tuple[str, i
 
 def coverage(logs: int, rows: int, first_seed: int, workers: int) -> list[dict[str, Any]]:
     """Over many generated logs of both worlds: share of intervals that hold the truth, by kind."""
-    tasks = [(name, rows, first_seed + number) for name in EXAMPLES for number in range(logs)]
+    tasks = [(name, rows, first_seed + number) for name in COLUMNS for number in range(logs)]
     sums: dict[str, list[float]] = {}
     os.environ.update(OPENBLAS_NUM_THREADS="1", POLARS_MAX_THREADS="1")  # read by the processes when they start
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -136,7 +138,7 @@ def coverage(logs: int, rows: int, first_seed: int, workers: int) -> list[dict[s
 # --- regret in the true world
 
 
-def true_course(specification: Specification, fit: SegmentFit) -> Course:
+def true_course(specification: Specification, fit: SegmentFit) -> SegmentTruth:
     """What is true of a segment over the span of its log, in `PIECES` equal shares of its requests, as outcomes are reported."""
     segment = specification.segment(fit.name)
     order = [[route.arm for route in segment.routes].index(arm) for arm in fit.arms]
@@ -146,7 +148,7 @@ def true_course(specification: Specification, fit: SegmentFit) -> Course:
         when = arrivals(specification, (piece + (np.arange(50) + 0.5) / 50) / PIECES)
         means.append((specification.rates(segment, when).mean(axis=0) * reported)[order])
         costs.append([float(f"{price:.6g}") for price in specification.prices(segment, when[24:25])[0][order]])
-    return Course(np.array(means), np.array(costs), np.full(PIECES, 1.0 / PIECES))
+    return SegmentTruth(np.array(means), np.array(costs), np.full(PIECES, 1.0 / PIECES))
 
 
 def true_regrets(found: Recommendation, specification: Specification, runs: int) -> dict[str, dict[tuple[float, str], float]]:
@@ -171,7 +173,7 @@ def regret(name: str, rows: int | None, runs: int, rounds: int, worlds: int) -> 
     with tempfile.TemporaryDirectory() as folder:
         path, _ = write_example(specification, Path(folder), rows=rows, seed=1)
         started = time.perf_counter()
-        found = recommend(examine(Log(path, COLUMNS[name], now=2e9), seed=1), rounds=rounds, worlds=worlds)
+        found = recommend(examine(Log(path, COLUMNS[name], now=2e9), seed=1), effort=Effort(rounds=rounds, worlds=worlds))
         seconds = time.perf_counter() - started
     regrets = true_regrets(found, specification, runs)
     traffic = {choice.fit.name: choice.fit.rows for choice in found.choices}
@@ -241,7 +243,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the first generated log")
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the long log")
     parser.add_argument("--runs", type=int, default=100, help="in the true world")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--rounds", type=int, default=EFFORT.rounds)
     parser.add_argument("--worlds", type=int, default=16)
     parser.add_argument("--example-rows", type=int, help="of the example logs that recommend reads; default: their own numbers")
     parser.add_argument("--dry", action="store_true", help="print, and leave the page alone")
@@ -261,7 +263,7 @@ def main() -> None:
             table(rows),
         ]  # fmt: skip
     if "regret" in options.what:
-        found = [regret(name, options.example_rows, options.runs, options.rounds, options.worlds) for name in EXAMPLES]
+        found = [regret(name, options.example_rows, options.runs, options.rounds, options.worlds) for name in COLUMNS]
         parts += [
             "## Is the recommendation good in the true world?",
             "`recommend` chose policy and alpha for each segment from an example log; then every candidate "

@@ -15,7 +15,7 @@ import pytest
 
 from thrifty import Instance, Runs
 from thrifty.environments.families import random_costs, table_1
-from thrifty.sweep import Progress, Setting, Store, sweep
+from thrifty.sweep import Progress, ResultFolder, Setting, sweep
 
 SETTINGS = [
     *(Setting(table_1(mean), policy, 2000, 5, 1, 3) for mean in (0.3, 0.46, 0.6) for policy in ("cs-ucb", "cs-ts", "cs-etc")),
@@ -66,7 +66,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished_and_resumes(tmp_path: Path
 
     with pytest.raises(KeyboardInterrupt, match="1 of 10 settings are finished and kept"):
         sweep(SETTINGS, tmp_path, workers=1, progress=stop)
-    store = Store(tmp_path)
+    store = ResultFolder(tmp_path)
     kept = [setting for setting in SETTINGS if store.path(setting).exists()]
     assert 0 < len(kept) < len(SETTINGS)
     seen: list[tuple[int, int]] = []
@@ -78,8 +78,8 @@ def test_an_interrupted_sweep_keeps_what_was_finished_and_resumes(tmp_path: Path
 def test_merging_two_sweeps_is_copying_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep(SETTINGS[:2], tmp_path / "a")
     sweep(SETTINGS[2:4], tmp_path / "b")
-    for path in Store(tmp_path / "b").folder.iterdir():
-        path.rename(Store(tmp_path / "a").folder / path.name)
+    for path in ResultFolder(tmp_path / "b").folder.iterdir():
+        path.rename(ResultFolder(tmp_path / "a").folder / path.name)
     monkeypatch.setattr(Setting, "play", None)  # nothing is left to play
     assert len(sweep(SETTINGS[:4], tmp_path / "a")) == 4
 
@@ -87,7 +87,7 @@ def test_merging_two_sweeps_is_copying_files(tmp_path: Path, monkeypatch: pytest
 def test_a_damaged_result_is_refused_or_read_as_it_was_and_never_overwritten(tmp_path: Path) -> None:
     setting = SETTINGS[0]
     [runs] = sweep([setting], tmp_path)
-    path = Store(tmp_path).path(setting)
+    path = ResultFolder(tmp_path).path(setting)
     whole = path.read_bytes()
     rng = np.random.default_rng(1)
     refused = 0
@@ -120,7 +120,7 @@ def test_a_result_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
 
 def test_a_result_of_another_setting_is_refused(tmp_path: Path) -> None:
     sweep(SETTINGS[:2], tmp_path)
-    store = Store(tmp_path)
+    store = ResultFolder(tmp_path)
     store.path(SETTINGS[0]).write_bytes(store.path(SETTINGS[1]).read_bytes())
     with pytest.raises(ValueError, match="holds the result of another setting"):
         sweep(SETTINGS[:1], tmp_path)
@@ -194,4 +194,4 @@ def test_a_dask_cluster_gives_the_same_bits_and_survives_the_death_of_a_worker(t
         # Nothing is played twice but the task of the worker that died, and at most one result that died with it unread.
         assert len(SETTINGS) + len(long) <= finished <= len(SETTINGS) + len(long) + 1
     assert results == pulls_of(sweep(long, tmp_path / "here"))
-    assert len(os.listdir(Store(tmp_path / "killed").folder)) == len(long)
+    assert len(os.listdir(ResultFolder(tmp_path / "killed").folder)) == len(long)

@@ -1,7 +1,7 @@
-"""Sweeps: many settings, each simulated once, its result kept in a file named by a digest of the setting.
+"""Sweeps: many settings, each simulated once. A result is kept in a file that is named by a digest of the setting.
 
-Finished settings are skipped on a re-run, so an interrupted sweep resumes where it was; merging two sweeps is copying files into
-one folder. The same setting gives the same bits on one core, on all of them and on a Dask cluster. Needs the extra `sweep`.
+Finished settings are skipped on a re-run, so an interrupted sweep resumes where it stopped. To merge two sweeps, copy the files
+into one folder. The same setting gives the same bits on one core, on many cores and on a Dask cluster. Needs the extra `sweep`.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ class Setting:
 
     @property
     def rounds(self) -> int:
-        """How many rounds it plays in all."""
+        """The rounds of all runs together."""
         return self.horizon * self.runs
 
     @property
@@ -78,7 +78,7 @@ class Setting:
 
     @cached_property
     def key(self) -> str:
-        """Sixty-four hexadecimal digits that name this setting, and nothing else does."""
+        """The digest of the setting: sixty-four hexadecimal digits."""
         assert isinstance(self.world, World)
         described = {
             "world": self.world.to_dict(),
@@ -94,21 +94,27 @@ class Setting:
     def play(self, progress: Progress | None = None) -> Runs:
         """Simulate it, on one thread."""
         return simulate(
-            self.world, self.policy, horizon=self.horizon, runs=self.runs, seed=self.seed,
-            checkpoints=self.moments, threads=1, progress=progress,
-        )  # fmt: skip
+            self.world,
+            self.policy,
+            horizon=self.horizon,
+            runs=self.runs,
+            seed=self.seed,
+            checkpoints=self.moments,
+            threads=1,
+            progress=progress,
+        )
 
 
-class Store:
-    """A folder of results, one file per setting. Results of other sources live in other folders below it.
+class ResultFolder:
+    """A folder of results, one file per setting. Each version of the sources has a folder of its own below it.
 
     >>> import tempfile
-    >>> store = Store(tempfile.mkdtemp())
+    >>> results = ResultFolder(tempfile.mkdtemp())
     >>> setting = Setting(Instance([0.5, 0.46], [1.0, 0.0], 0.1), "cs-etc", horizon=100, runs=2)
-    >>> store.load(setting) is None
+    >>> results.load(setting) is None
     True
-    >>> store.save(setting, setting.play())
-    >>> store.load(setting)["cs-etc"].pulls.shape
+    >>> results.save(setting, setting.play())
+    >>> results.load(setting)["cs-etc"].pulls.shape
     (2, 1, 2)
     """
 
@@ -122,7 +128,7 @@ class Store:
             raise ValueError(f"cannot write into {self.folder}: name a folder that can be written")
 
     def path(self, setting: Setting) -> Path:
-        """Where the result of a setting is kept."""
+        """The file of a setting's result."""
         return self.folder / f"{setting.key}.npz"
 
     def load(self, setting: Setting) -> Runs | None:
@@ -138,7 +144,7 @@ class Store:
         return runs
 
     def save(self, setting: Setting, runs: Runs) -> None:
-        """Keep a result, whole or not at all."""
+        """Write a result. The file is complete or it does not exist."""
         _check(runs, setting, "a worker's result")
         runs.save(self.path(setting))
 
@@ -167,29 +173,36 @@ def sweep(
     [0.0, 40.0]
 
     """
-    store = Store(folder)
-    distinct = {setting.key: setting for setting in settings}
-    results = {key: found for key, setting in distinct.items() if (found := store.load(setting)) is not None}
-    # The longest first, so that no worker is left alone with one at the end.
-    pending = sorted(
-        (setting for key, setting in distinct.items() if key not in results), key=lambda each: -each.rounds * each.instance.n_arms
-    )
-    total = sum(setting.rounds for setting in distinct.values())
-    done = total - sum(setting.rounds for setting in pending)
+    kept = ResultFolder(folder)
     workers = checked_count("workers", workers if workers is not None else os.cpu_count() or 1)
-    if progress is not None:
-        progress(done, total)
+    distinct = {setting.key: setting for setting in settings}
+    results = {key: found for key, setting in distinct.items() if (found := kept.load(setting)) is not None}
+    pending = [setting for key, setting in distinct.items() if key not in results]
+    # The longest first, so that no worker is left alone with a long one at the end.
+    pending.sort(key=lambda each: -each.rounds * each.instance.n_arms)
+    report = _Report(sum(setting.rounds for setting in distinct.values()), sum(setting.rounds for setting in pending), progress)
     try:
         for key, runs in _run(pending, backend, workers) if pending else ():
-            store.save(distinct[key], runs)
+            kept.save(distinct[key], runs)
             results[key] = runs
-            done += distinct[key].rounds
-            if progress is not None:
-                progress(done, total)
+            report.add(distinct[key].rounds)
     except KeyboardInterrupt:
-        kept = f"{len(results)} of {len(distinct)} settings are finished and kept"
-        raise KeyboardInterrupt(f"stopped; {kept}: the same command goes on from there") from None
+        finished = f"{len(results)} of {len(distinct)} settings are finished and kept"
+        raise KeyboardInterrupt(f"stopped; {finished}: the same command continues from there") from None
     return [results[setting.key] for setting in settings]
+
+
+class _Report:
+    """Calls `progress`, if there is one, with the rounds played so far."""
+
+    def __init__(self, total: int, pending: int, progress: Progress | None) -> None:
+        self._total, self._done, self._progress = total, total - pending, progress
+        self.add(0)
+
+    def add(self, rounds: int) -> None:
+        self._done += rounds
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 def _check(runs: Runs, setting: Setting, source: Path | str) -> None:
@@ -224,8 +237,12 @@ def _run_local(pending: list[Setting], workers: int) -> Iterator[tuple[str, Runs
     joblib = _import("joblib")
     stopping = threading.Event()
 
+    def stop_if_asked(_done: int, _total: int) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt("stopped")
+
     def play(setting: Setting) -> tuple[str, Runs]:
-        return setting.key, setting.play(lambda _done, _total: _stop_if(stopping))
+        return setting.key, setting.play(stop_if_asked)
 
     # Kernels release the interpreter's lock, so threads are enough, and each kernel is compiled once.
     parallel = joblib.Parallel(n_jobs=workers, backend="threading", batch_size=1, return_as="generator_unordered")
@@ -234,11 +251,6 @@ def _run_local(pending: list[Setting], workers: int) -> Iterator[tuple[str, Runs
     except BaseException:
         stopping.set()  # the others stop within a tenth of a second; what was finished is kept
         raise
-
-
-def _stop_if(stopping: threading.Event) -> None:
-    if stopping.is_set():
-        raise KeyboardInterrupt("stopped")
 
 
 def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tuple[str, Runs]]:
@@ -256,7 +268,7 @@ def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tu
 
 
 def play_keyed(setting: Setting) -> tuple[str, Runs]:
-    """What a Dask worker does: the setting's key and its result."""
+    """The task of a Dask worker: play a setting, and return its key and its result."""
     return setting.key, setting.play()
 
 
@@ -266,9 +278,8 @@ def _client(address: str, workers: int) -> Iterator[Any]:
     # Distributed logs every lost connection of workers that come and go; what matters is raised.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if not address:
-        cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-        )
+        options = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "dashboard_address": None}
+        cluster = distributed.LocalCluster(n_workers=workers, **options)
         with cluster, distributed.Client(cluster) as client:
             yield client
         return

@@ -10,8 +10,8 @@ import polars
 import pytest
 
 from thrifty import Router
-from thrifty.advice import recommend
-from thrifty.advice.fit import Course, fit_segments
+from thrifty.advice import Effort, recommend
+from thrifty.advice.fit import SegmentTruth, fit_segments
 from thrifty.advice.page import recommendation_files, routers
 from thrifty.advice.play import play, worth
 from thrifty.cli.main import main
@@ -23,9 +23,14 @@ from thrifty.replay import Columns, Evidence, Log, examine
 from thrifty.service.messages import RouterRequest
 
 COLUMNS = Columns(
-    arm="aggregator", reward="status", success=("delivered",), cost="price", segment="country", time="sent_at",
+    arm="aggregator",
+    reward="status",
+    success=("delivered",),
+    cost="price",
+    segment="country",
+    time="sent_at",
     outcome_time="received_at",
-)  # fmt: skip
+)
 SCORES = Columns(arm="model", reward="quality", cost="cost", segment="task", time="sent_at", propensity="propensity")
 NOW = 2e9
 
@@ -62,7 +67,7 @@ def test_scores_and_random_costs_get_laws_with_their_moments() -> None:
     fits = fit_segments(examine(Log(next(generate(LLM, 50_000, seed=2)), SCORES, now=NOW)))
     fit = next(fit for fit in fits if fit.name == "extract")
     assert not fit.listed
-    world = fit.world(Course(fit.quality[np.newaxis], fit.prices[:1], np.ones(1)), 0.1, 1000)
+    world = fit.world(SegmentTruth(fit.quality[np.newaxis], fit.prices[:1], np.ones(1)), 0.1, 1000)
     assert not isinstance(world, Changing)
     assert not world.costs_known
     giant = fit.arms.index("giant")
@@ -85,13 +90,13 @@ def test_a_rate_that_fell_falls_in_the_drawn_worlds_too() -> None:
 
 
 def test_worth_is_saving_less_exchange_times_what_is_given_up() -> None:
-    course = Course(np.array([[0.8, 0.72], [0.8, 0.72]]), np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([0.5, 0.5]))
+    course = SegmentTruth(np.array([[0.8, 0.72], [0.8, 0.72]]), np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([0.5, 0.5]))
     assert float(worth(0.72, 1.0, course, 3.0)) == pytest.approx(0.5 - 3 * 0.1)
     assert float(worth(0.8, 2.0, course, 3.0)) == 0.0
 
 
 def test_the_choice_is_the_worthiest_candidate(sms: Evidence) -> None:
-    found = recommend(sms, [0.02, 0.1], policies=["cs-ts", "cheapest"], rounds=400, worlds=4)
+    found = recommend(sms, [0.02, 0.1], policies=["cs-ts", "cheapest"], effort=Effort(rounds=400, worlds=4))
     for choice in found.choices:
         mine = found.candidates.filter(segment=choice.fit.name)
         final = mine.filter(worlds=mine["worlds"].max())
@@ -105,13 +110,13 @@ def test_a_policy_that_knows_is_near_the_worthiest_arm_and_a_dear_one_is_not() -
     arm = rng.integers(0, 2, 4000)
     frame = polars.DataFrame({"arm": [f"r{a}" for a in arm], "reward": 1.0 * (rng.random(4000) < 0.9), "cost": 1.0 + 3.0 * arm})
     (fit,) = fit_segments(examine(Log(frame)))
-    course = Course(np.array([[0.89, 0.9]]), np.array([[1.0, 4.0]]), np.ones(1))
+    course = SegmentTruth(np.array([[0.89, 0.9]]), np.array([[1.0, 4.0]]), np.ones(1))
     scores = play(fit, course, 0.1, [policy("cs-ts"), policy("ts")], rounds=3000, seed=1, exchange=3.0, runs=10)
     assert np.mean([score.regret for score in scores["cs-ts"]]) < 0.1 * np.mean([score.regret for score in scores["ts"]])
 
 
 def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
-    found = recommend(sms, [0.05], policies=["cs-ts"], rounds=200, worlds=2)
+    found = recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2))
     bodies = routers(found)
     assert set(bodies) == {"US", "EG"}
     for body in bodies.values():
@@ -125,13 +130,15 @@ def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
 def test_the_same_log_and_seed_write_the_same_bytes(sms: Evidence, tmp_path: Path) -> None:
     path, _ = write_example(SMS, tmp_path, rows=6000, seed=1, kind="parquet")
     first, second = (
-        recommendation_files(recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], rounds=200, worlds=2, seed=3))
+        recommendation_files(
+            recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=3)
+        )
         for _ in range(2)
     )
     assert first == second
     assert b"<svg" not in first["recommendation.html"]  # pictures are inside as data
     assert b"http://" not in first["recommendation.html"]
-    other = recommendation_files(recommend(sms, [0.05], policies=["cs-ts"], rounds=200, worlds=2))
+    other = recommendation_files(recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2)))
     assert other["segments.csv"] != first["segments.csv"]
 
 
@@ -167,7 +174,7 @@ def test_the_commands_write_their_files(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_segments_beyond_the_largest_are_named_not_dropped(sms: Evidence) -> None:
-    found = recommend(sms, [0.05], policies=["cs-ts"], rounds=200, worlds=2, most=1)
+    found = recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2, most=1))
     assert [choice.fit.name for choice in found.choices] == ["US"]
     assert "raise --most" in found.refused["EG"]
 
@@ -176,7 +183,7 @@ def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     path, _ = write_example(LLM, tmp_path, rows=2000)
     flags = ["recommend", str(path), "--arm", "model", "--reward", "quality", "--now", "2e9"]
     for more, words in (
-        (["--policies", "oracle"], "told the truth"),
+        (["--policies", "oracle"], "oracle knows the true means"),
         (["--exchange", "-1"], "exchange must be 0 or more"),
         (["--worlds", "1"], "worlds must be a whole number of at least 2"),
         (["--rounds", "10"], "rounds must be a whole number of at least 100"),

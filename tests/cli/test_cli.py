@@ -38,14 +38,15 @@ def test_compare_plays_the_world_as_it_is(capsys: pytest.CaptureFixture[str]) ->
     rest = ["--runs", "3", "--policies", "cs-ucb+restart,cheapest"]
     assert main(["compare", *ARMS, *world, *rest]) == 0
     out = capsys.readouterr().out
-    assert "T = 300, not told, exponential delay of 20 decisions in batches of 5, 0.1 lost, deadline 50, 3 runs" in out
+    assert "T = 300, not known to the policies, exponential delay of 20 decisions" in out
+    assert "in batches of 5, 0.1 lost, deadline 50, 3 runs" in out
     assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ucb+restart", "cheapest"]
     assert main(["compare", *ARMS, *world, *rest, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["told_horizon"] is None
     assert shown["feedback"]["delay"] == {"law": "exponential", "mean": 20.0}
     assert main(["compare", *ARMS, "--rounds", "300", "--policies", "cheapest"]) == 0
-    assert "T = 300, not told, 50 runs" in capsys.readouterr().out
+    assert "T = 300, not known to the policies, 50 runs" in capsys.readouterr().out
 
 
 def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +103,10 @@ def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["compare"], "give the arms: --means, --costs and --alpha, or --instance FILE"),
         (["compare", *ARMS, "--horizon", "1"], "horizon must be at least the number of arms"),
         (["compare", *ARMS, "--rounds", "1"], "rounds must be at least the number of arms, got 1 rounds for 2 arms"),
-        (["compare", *SMALL, "--rounds", "500"], "or --rounds, which they are not; got 300 and 500"),
+        (
+            ["compare", *SMALL, "--rounds", "500"],
+            "give --horizon (the policies know it) or --rounds (they do not), not both; got 300 and 500",
+        ),
         (["compare", *ARMS, "--delay", "exponental:5"], "unknown delay 'exponental': did you mean exponential:100?"),
         (["compare", *ARMS, "--delay", "100"], "unknown delay '100': write fixed:100, exponential:100, heavy-tailed:100"),
         (["compare", *ARMS, "--delay", "fixed"], "a delay needs its length in decisions, got 'fixed': write fixed:100"),
@@ -135,6 +139,38 @@ def test_wrong_input_is_one_line_on_stderr_and_exit_2(
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert message in captured.err
+
+
+@pytest.mark.parametrize("rounds", ["300", "3e2", "3_00", "0.3e3", "300.0"])
+def test_a_count_may_be_written_with_an_exponent_or_underscores(rounds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *ARMS, "--policies", "cheapest", "--runs", "1e0", "--horizon", rounds, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["horizon"] == 300
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "--horizon"],
+        ["compare", "--rounds"],
+        ["compare", "--batch"],
+        ["compare", "--deadline"],
+        ["compare", "--threads"],
+        ["scenario", "sms", "--runs"],
+        ["leaderboard", "--seed"],
+        ["reproduce", "--workers"],
+        ["replay", "log.csv", "--plays"],
+        ["recommend", "log.csv", "--worlds"],
+        ["example-log", "sms", "--rows"],
+        ["repair", "--void"],
+    ],
+)
+@pytest.mark.parametrize("text", ["many", "2.5", "1e-3", "inf", "nan", "1e99", ""])
+def test_a_wrong_count_is_named_with_the_remedy(command: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*command, text])
+    assert stop.value.code == 2
+    message = capsys.readouterr().err
+    assert f"argument {command[-1]}: must be a whole number such as 10000, 10_000 or 1e4, got {text!r}" in message
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], [], ["compare", "--horizon", "many"], ["compare", "--colour"]])

@@ -7,7 +7,7 @@ import numpy as np
 import polars
 import pytest
 
-from thrifty.examples import EXAMPLES, LLM, SMS
+from thrifty.examples import EXAMPLES, LLM, PAYMENTS, SMS, checked_example
 from thrifty.examples.generator import CHUNK, generate, truth, write_example
 
 
@@ -20,9 +20,8 @@ def test_the_sms_world_has_the_promised_size() -> None:
 
 
 def test_the_language_model_world_has_six_models_with_random_costs() -> None:
-    assert {route.arm for segment in LLM.segments for route in segment.routes} == {
-        "giant", "large", "large-mini", "medium", "small", "tiny",
-    }  # fmt: skip
+    models = {"giant", "large", "large-mini", "medium", "small", "tiny"}
+    assert {route.arm for segment in LLM.segments for route in segment.routes} == models
     assert all(route.cost_cv > 0 for segment in LLM.segments for route in segment.routes)
     assert LLM.rows == 200_000
 
@@ -75,6 +74,17 @@ def test_rates_change_during_an_outage_only_for_the_arm_and_segment_it_names() -
     assert SMS.rates(germany, during)[0, place] < 0.85 * SMS.rates(germany, before)[0, place]
     place = [route.arm for route in france.routes].index("Birch")
     assert SMS.rates(france, during)[0, place] > 0.95
+
+
+def test_the_payments_log_has_its_own_words() -> None:
+    frame = next(generate(PAYMENTS, 1000, seed=1))
+    assert {"region", "processor", "fee", "status"} <= set(frame.columns)
+    assert set(frame["status"].drop_nulls()) == {"paid", "failed"}
+
+
+def test_an_unknown_example_is_named() -> None:
+    with pytest.raises(ValueError, match="unknown example 'smss': there are sms, llm, payments"):
+        checked_example("smss")
 
 
 def test_an_unknown_segment_is_named() -> None:

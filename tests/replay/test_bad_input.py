@@ -71,7 +71,7 @@ def test_text_in_a_number_column_is_named_with_its_row(ask: Any) -> None:
 def test_statuses_without_success_say_what_to_do(ask: Any) -> None:
     code, _, err = ask("arm,reward,cost\na,delivered,1\nb,failed,1\n")
     assert code == 2
-    assert "column 'reward' holds words (delivered, failed): say which of them are a success with --success" in err
+    assert "column 'reward' holds words (delivered, failed): name those that are a success with --success" in err
 
 
 def test_rewards_outside_the_unit_interval_are_left_out_and_counted(ask: Any) -> None:
@@ -129,7 +129,7 @@ def test_repeated_ids_are_left_out_and_counted(ask: Any) -> None:
 def test_an_empty_file_and_one_with_a_header_alone_are_refused(ask: Any) -> None:
     code, _, err = ask("")
     assert code == 2
-    assert "is empty: it has not even a header" in err
+    assert "is empty: it has no header" in err
     code, _, err = ask("arm,reward,cost\n")
     assert code == 2
     assert "the log has a header and no rows" in err
@@ -215,7 +215,7 @@ def test_thin_overlap_is_refused_with_the_reason(ask: Any) -> None:
     rows = good(2000) + [f"c,1,0.05,{1_700_120_000 + i},c{i}" for i in range(5)]
     code, out, _ = ask(csv(rows), "--time", "sent_at")
     assert code == 0
-    assert "nothing said about c in all: only 5 rows, 30 are needed" in out
+    assert "no estimate for c in all: only 5 rows, 30 are needed" in out
 
 
 def test_an_unknown_kind_of_file_and_a_missing_one_are_refused(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from thrifty import list_policies
 from thrifty.cli.main import main
 from thrifty.scenarios import SCENARIOS, checked_scenario, play
-from thrifty.scenarios.ledger import BEST_KNOWN, WHAT_PEOPLE_DO, left_out, usual_policies
+from thrifty.scenarios.play import BEST_KNOWN, WHAT_PEOPLE_DO, left_out, usual_policies
 
 
 def play_all(folder: str) -> None:
@@ -20,9 +20,9 @@ def play_all(folder: str) -> None:
 
     for name, scenario in SCENARIOS.items():
         policies = usual_policies(scenario) if name != "ads" else ["cs-ts", "cheapest"]
-        ledger = play(scenario, policies, rounds=400, runs=1)
-        assert set(ledger.policies) == {*policies, BEST_KNOWN}
-        for path in write(ledger, Path(folder)):
+        result = play(scenario, policies, rounds=400, runs=1)
+        assert set(result.policies) == {*policies, BEST_KNOWN}
+        for path in write(result, Path(folder)):
             assert path.stat().st_size > 100, path
 
 
@@ -33,7 +33,7 @@ def test_every_policy_plays_every_scenario_and_pages_are_written(tmp_path: Path)
     page = (tmp_path / "sms.html").read_text()
     assert "Receipts come after 50 decisions" in page
     assert "best-known" in page
-    assert "Left out: oracle (is told the optimal arm" in page
+    assert "Left out: oracle (knows the optimal arm" in page
     assert "cs-exp3, pe, pe-cs (needs to know the costs, and here they are unknown)" in (tmp_path / "llm.html").read_text()
 
 
@@ -47,19 +47,19 @@ def test_every_policy_of_the_registry_plays_or_there_is_a_reason(name: str) -> N
 
 
 def test_the_sms_scenario_is_twelve_countries_with_three_to_eight_aggregators_that_change_over_time() -> None:
-    courses = checked_scenario("sms").courses(120_000)
-    assert len(courses) == 12
-    assert {3, 8} <= {len(course.arms) for course in courses} <= set(range(3, 9))
-    assert sum(course.rounds for course in courses) == pytest.approx(120_000, abs=12)
-    mexico = next(course for course in courses if course.segment == "MX")
+    segments = checked_scenario("sms").segments(120_000)
+    assert len(segments) == 12
+    assert {3, 8} <= {len(segment.arms) for segment in segments} <= set(range(3, 9))
+    assert sum(segment.rounds for segment in segments) == pytest.approx(120_000, abs=12)
+    mexico = next(segment for segment in segments if segment.name == "MX")
     elm = mexico.arms.index("Elm")
     rates = np.array([world.instance.means[elm] for _, world in mexico.world.pieces])
     assert rates.min() == pytest.approx(0.25 * 0.902, abs=0.01)
 
 
 def test_quality_and_money_are_those_of_the_arms_that_were_played() -> None:
-    ledger = play(checked_scenario("payments"), ["cheapest"], rounds=2000, runs=2)
-    cheapest = next(line for line in ledger.lines() if line.policy == "cheapest")
+    result = play(checked_scenario("payments"), ["cheapest"], rounds=2000, runs=2)
+    cheapest = next(line for line in result.lines() if line.policy == "cheapest")
     # Yew at home and Willow abroad, 7 to 3; neither drifts nor changes its price.
     assert cheapest.quality == pytest.approx(0.7 * 0.882 + 0.3 * 0.851, abs=1e-3)
     assert cheapest.money == pytest.approx(0.7 * 0.15 + 0.3 * 0.58, abs=1e-3)

@@ -13,7 +13,8 @@ import pytest
 from tests.service.test_http import SMS, Caller, decide, running
 from tests.service.test_protocol import PLAIN, POST, answers, connect
 from thrifty.router import ColdDecisionError, Router
-from thrifty.service import answers, hot_path
+from thrifty.service import hot_path
+from thrifty.service.answers import Done
 from thrifty.service.workers import Workers
 
 MAIL = POST + b'content-length: 18\r\n\r\n{"router": "mail"}'
@@ -198,7 +199,7 @@ def test_one_failing_answer_does_not_stop_the_others(
 ) -> None:
     router: Any = client.app.routers.router("sms")
     gate = threading.Event()
-    monkeypatch.setattr(answers.Done, "is_certain", lambda self: gate.is_set() and Router.is_durable(self.router, self.position))
+    monkeypatch.setattr(Done, "is_certain", lambda self: gate.is_set() and Router.is_durable(self.router, self.position))
     waiting = [
         start(lambda name=name: client.post("/v1/decisions", json={"router": name}))  # type: ignore[misc]
         for name in ("mail", "sms", "mail", "sms", "mail")

@@ -1,5 +1,6 @@
 """Advice: which policy and alpha to run, worked out from a log by simulation."""
 
+from thrifty.advice.games import Effort
 from thrifty.advice.recommendation import Recommendation, recommend
 
-__all__ = ["Recommendation", "recommend"]
+__all__ = ["Effort", "Recommendation", "recommend"]

@@ -1,9 +1,9 @@
-"""The fit: what a log says about each segment's arms, with uncertainty, as something that worlds can be drawn from.
+"""The fit: the posterior of each segment's arms given a log, from which worlds are drawn.
 
-Mean rewards have Beta posteriors whose spread is that of the bootstrap. Rates move over time as far as the log shows that they
-do: the rate of a stretch deviates from the arm's mean by what was seen there, shrunk by tau^2 / (tau^2 + s^2), with s^2 the
-sampling variance of the stretch and tau^2 what is left of the variance between stretches once that is taken away. Prices are
-those of the log at that time; random costs and scores in [0, 1] get Beta laws with the moments of the log.
+Mean rewards have Beta posteriors with the spread of the bootstrap. Rates change over time as far as the log shows it: the rate of a
+stretch of time deviates from the arm's mean by the deviation in the log, shrunk by tau^2 / (tau^2 + s^2). Here s^2 is the sampling
+variance of the stretch, and tau^2 is the variance between stretches less the mean of s^2. Prices are those of the log at that time.
+Random costs and scores in [0, 1] get Beta laws with the moments of the log.
 """
 
 import math
@@ -25,9 +25,10 @@ MOST_STRETCHES = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """What is true in one world of a segment: (P, K) mean rewards and costs in each stretch, (P,) the share of the requests in
-    it.
+class SegmentTruth:
+    """The truth in one world of a segment.
+
+    `means` and `costs` are (P, K) mean rewards and costs in each stretch of time, `shares` (P,) the shares of the requests.
     """
 
     means: Floats
@@ -42,12 +43,12 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class SegmentFit:
-    """One segment as it was fitted.
+    """The fit of one segment.
 
     `quality` and `error` are (K,), `deviations` and `deviation_errors` (P, K), `prices` (P, K) mean costs, `listed` whether
     they are known beforehand. `concentration` is 0 for success or failure, `cost_ratio` the ratio of standard deviation to mean
-    of random costs. `delay` is the mean number of decisions until an outcome is back. `today` is quality and cost of what was
-    done.
+    of random costs. `delay` is the mean number of decisions until an outcome is back. `today` is the quality and cost of the
+    log.
     """
 
     name: str
@@ -67,20 +68,20 @@ class SegmentFit:
     delay: float
     today: tuple[float, float]
 
-    def draw(self, rng: np.random.Generator) -> Course:
-        """A world from the posterior."""
+    def draw(self, rng: np.random.Generator) -> SegmentTruth:
+        """Draw a world from the posterior."""
         spread = np.maximum(self.quality * (1.0 - self.quality), 1e-6)
         weight = np.clip(spread / np.maximum(self.error, 1e-6) ** 2, 1.0, 1e9)
         level = rng.beta(1.0 + weight * self.quality, 1.0 + weight * (1.0 - self.quality))
         path = level + self.deviations + self.deviation_errors * rng.standard_normal(self.deviations.shape)
-        return Course(np.clip(path, 0.0, 1.0), self.prices, self.shares)
+        return SegmentTruth(np.clip(path, 0.0, 1.0), self.prices, self.shares)
 
-    def world(self, course: Course, alpha: float, rounds: int) -> World | Changing:
+    def world(self, truth: SegmentTruth, alpha: float, rounds: int) -> World | Changing:
         """The world to simulate `rounds` decisions in."""
-        starts = np.round(np.r_[0.0, np.cumsum(course.shares)[:-1]] * rounds).astype(int)
+        starts = np.round(np.r_[0.0, np.cumsum(truth.shares)[:-1]] * rounds).astype(int)
         pieces = [
             (int(start), World(self._rewards(means), self._costs(costs), alpha))
-            for start, means, costs, last in zip(starts, course.means, course.costs, np.r_[starts[1:], rounds], strict=True)
+            for start, means, costs, last in zip(starts, truth.means, truth.costs, np.r_[starts[1:], rounds], strict=True)
             if last > start
         ]
         return pieces[0][1] if len(pieces) == 1 else Changing(pieces)
@@ -100,7 +101,7 @@ class SegmentFit:
 
 
 def fit_segments(evidence: Evidence) -> list[SegmentFit]:
-    """Every segment in which at least two arms can be judged.
+    """Fit every segment in which at least two arms have an estimate.
 
     >>> import polars
     >>> from thrifty.replay import Log, examine
@@ -126,9 +127,9 @@ def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
     sampling = np.where(cells[:, :, N] > 0, variance / rows, np.inf)
     seen = np.isfinite(sampling)
     tau2 = np.maximum(
-        np.average((means - quality) ** 2, axis=0, weights=None) - np.where(seen, sampling, 0.0).sum(axis=0) /
-        np.maximum(seen.sum(axis=0), 1), 0.0
-    )  # fmt: skip
+        np.average((means - quality) ** 2, axis=0) - np.where(seen, sampling, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1),
+        0.0,
+    )
     shrink = np.where(seen, tau2 / (tau2 + np.where(seen, sampling, 1.0) + 1e-300), 0.0)
     deviations = shrink * (means - quality)
     deviations -= shares @ deviations
@@ -138,12 +139,23 @@ def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
     listed = prices_are_listed(sums)
     today = sums.totals.sum(axis=0)
     return SegmentFit(
-        name=sums.name, arms=tuple(sums.arms[arm] for arm in arms), rows=sums.rows, shares=shares, quality=quality, error=error,
-        deviations=deviations, deviation_errors=np.sqrt(tau2 * (1.0 - shrink)), prices=_prices(cells, mean_cost, listed=listed),
-        latest=latest_price(sums)[arms], listed=listed, cost_ratio=ratio, cost_max=sums.cost_max[arms],
-        concentration=_concentration(totals, variance), delay=_delay(evidence, sums, arms),
+        name=sums.name,
+        arms=tuple(sums.arms[arm] for arm in arms),
+        rows=sums.rows,
+        shares=shares,
+        quality=quality,
+        error=error,
+        deviations=deviations,
+        deviation_errors=np.sqrt(tau2 * (1.0 - shrink)),
+        prices=_prices(cells, mean_cost, listed=listed),
+        latest=latest_price(sums)[arms],
+        listed=listed,
+        cost_ratio=ratio,
+        cost_max=sums.cost_max[arms],
+        concentration=_concentration(totals, variance),
+        delay=_delay(evidence, sums, arms),
         today=(float(today[R] / today[N]), float(today[C] / today[N])),
-    )  # fmt: skip
+    )
 
 
 def _stretches(estimates: SegmentEstimates) -> Floats:
@@ -156,8 +168,9 @@ def _stretches(estimates: SegmentEstimates) -> Floats:
 
 
 def _prices(cells: Floats, mean_cost: Floats, *, listed: bool) -> Floats:
-    """(P, K) mean costs; where an arm was not used, those of the stretch before. Rounded, so that a price that did not change
-    stays.
+    """(P, K) mean costs; where an arm was not used, those of the stretch before.
+
+    They are rounded, so that a price that did not change is the same number in every stretch.
     """
     if not listed:
         return np.tile(mean_cost, (cells.shape[0], 1))
@@ -176,7 +189,7 @@ def _concentration(totals: Floats, variance: Floats) -> Floats:
 
 
 def _delay(evidence: Evidence, sums: object, arms: NDArray[np.int64]) -> float:
-    """The mean number of decisions of the segment made while an outcome is under way, were delays exponential with their median."""
+    """The mean number of decisions of the segment until an outcome is back, if delays are exponential with the log's median."""
     segment = next(each for each in evidence.aggregates.segments if each is sums)
     median = median_delay_s(segment)[arms]
     span = evidence.aggregates.last - evidence.aggregates.first

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty import pictures
-from thrifty.advice.recommendation import Choice, Recommendation
+from thrifty.advice.expectation import SegmentChoice
+from thrifty.advice.recommendation import Recommendation
 from thrifty.pages import Markup, page, paragraph, picture, table
 from thrifty.replay.charts import draw_frontier
 from thrifty.replay.evidence import OVERALL
@@ -42,7 +43,7 @@ def routers(found: Recommendation) -> dict[str, dict[str, Any]]:
     return bodies
 
 
-def _router(found: Recommendation, choice: Choice) -> dict[str, Any]:
+def _router(found: Recommendation, choice: SegmentChoice) -> dict[str, Any]:
     columns = found.evidence.log.columns
     prices = [float(f"{price:.6g}") if choice.fit.listed else None for price in choice.fit.latest]
     body: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Play candidates in one world of a segment, and score them: quality, cost, both regrets, and what they are worth."""
+"""Play candidates in one world of a segment, and score them: quality, cost, both regrets, and worth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.advice.fit import Course, SegmentFit
+from thrifty.advice.fit import SegmentFit, SegmentTruth
 from thrifty.policies import Policy
 from thrifty.simulation import Runs, simulate
 
 Floats = NDArray[np.float64]
 
 EXCHANGE = 3.0
-"""How many per cent of cost one per cent of quality is worth, unless said otherwise."""
+"""How many per cent of cost one per cent of quality is worth, by default."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What one candidate did in one world, a decision on average.
+    """The score of one candidate in one world; all numbers are means per decision.
 
     `quality_regret` and `cost_regret` count against the optimal arm of each moment at the candidate's own alpha [Sinha2021].
     `worth` is the share of cost saved against always taking the best fixed arm, less `exchange` times the share of quality
-    given up against it; `regret` is what the most worthy fixed arm of that world has more.
+    given up against it. `regret` is the worth of the fixed arm that is worth the most in that world, less `worth`.
     """
 
     quality: float
@@ -33,14 +33,14 @@ class Score:
     regret: float
 
 
-def worth(quality: Floats | float, cost: Floats | float, course: Course, exchange: float) -> Floats:
-    """What a mean quality and a mean cost are worth in a world; 0 is always taking the best fixed arm.
+def worth(quality: Floats | float, cost: Floats | float, truth: SegmentTruth, exchange: float) -> Floats:
+    """The worth of a mean quality and a mean cost in a world; always taking the best fixed arm has worth 0.
 
-    >>> course = Course(np.array([[0.9, 0.8]]), np.array([[1.0, 0.5]]), np.ones(1))
-    >>> worth(0.9, 1.0, course, 3.0).round(3).tolist(), worth(0.8, 0.5, course, 3.0).round(3).tolist()
+    >>> truth = SegmentTruth(np.array([[0.9, 0.8]]), np.array([[1.0, 0.5]]), np.ones(1))
+    >>> worth(0.9, 1.0, truth, 3.0).round(3).tolist(), worth(0.8, 0.5, truth, 3.0).round(3).tolist()
     (0.0, 0.167)
     """
-    means, costs = course.overall
+    means, costs = truth.overall
     best = int(np.argmax(means))
     saved = 1.0 - np.asarray(cost) / max(float(costs[best]), 1e-300)
     return np.asarray(saved - exchange * (1.0 - np.asarray(quality) / max(float(means[best]), 1e-300)))
@@ -48,7 +48,7 @@ def worth(quality: Floats | float, cost: Floats | float, course: Course, exchang
 
 def play(
     fit: SegmentFit,
-    course: Course,
+    truth: SegmentTruth,
     alpha: float,
     policies: Sequence[Policy],
     *,
@@ -58,28 +58,38 @@ def play(
     runs: int = 1,
 ) -> dict[str, list[Score]]:
     """Play every policy in one world: policy -> one score per run. The same seed gives the same scores on any number of threads."""
-    means, costs = course.overall
-    target = float(worth(means, costs, course, exchange).max())
+    means, costs = truth.overall
+    target = float(worth(means, costs, truth, exchange).max())
     found = simulate(
-        fit.world(course, alpha, rounds), list(policies), horizon=rounds, feedback=fit.feedback, runs=runs, seed=seed,
-        checkpoints=1, threads=1
-    )  # fmt: skip
-    return {result.policy: _scores(found, result.policy, course, target, exchange) for result in found}
+        fit.world(truth, alpha, rounds),
+        list(policies),
+        horizon=rounds,
+        feedback=fit.feedback,
+        runs=runs,
+        seed=seed,
+        checkpoints=1,
+        threads=1,
+    )
+    return {result.policy: _scores(found, result.policy, truth, target, exchange) for result in found}
 
 
-def _scores(found: Runs, policy: str, course: Course, target: float, exchange: float) -> list[Score]:
+def _scores(found: Runs, policy: str, truth: SegmentTruth, target: float, exchange: float) -> list[Score]:
     pulls = np.diff(found[policy].pulls, axis=1, prepend=0)
     piece_of = np.searchsorted([start for start, _ in found.pieces], np.r_[0, found.checkpoints[:-1]], side="right") - 1
     means = np.array([instance.means for _, instance in found.pieces])[piece_of]
     costs = np.array([instance.costs for _, instance in found.pieces])[piece_of]
     quality = np.einsum("rck,ck->r", pulls, means) / found.horizon
     cost = np.einsum("rck,ck->r", pulls, costs) / found.horizon
-    values = worth(quality, cost, course, exchange)
+    values = worth(quality, cost, truth, exchange)
     regrets = found.samples(policy)
     return [
         Score(
-            float(quality[run]), float(cost[run]), float(regrets["quality"][run, -1]) / found.horizon,
-            float(regrets["cost"][run, -1]) / found.horizon, float(values[run]), target - float(values[run]),
+            float(quality[run]),
+            float(cost[run]),
+            float(regrets["quality"][run, -1]) / found.horizon,
+            float(regrets["cost"][run, -1]) / found.horizon,
+            float(values[run]),
+            target - float(values[run]),
         )
         for run in range(quality.size)
-    ]  # fmt: skip
+    ]

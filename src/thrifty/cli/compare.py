@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thrifty.cli.arguments import add_command, add_count, add_json, add_policies, add_runs, add_seed, read_numbers, split_policies
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -17,38 +18,49 @@ _HORIZON = 10_000
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "compare",
-        help="simulate several policies on one instance",
+        run,
+        purpose="simulate several policies on one instance",
         description="Simulate several policies on one instance and show quality and cost regret.",
-        epilog="Example: thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --policies cs-ucb,cs-ts,cs-etc:tau=100",
+        example="thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --policies cs-ucb,cs-ts,cs-etc:tau=100",
     )
+    _add_world(parser)
+    add_policies(parser, "cs-ids,cs-ucb,cs-ts,cs-etc")
+    add_count(parser, "--horizon", f"rounds of a run; the policies know this number; default {_HORIZON}")
+    add_count(parser, "--rounds", "rounds of a run, in place of --horizon; the policies do not know this number")
+    _add_feedback(parser)
+    add_runs(parser, 50)
+    add_seed(parser)
+    add_count(parser, "--threads", "default: all cores")
+    _add_output(parser)
+
+
+def _add_world(parser: Any) -> None:
     parser.add_argument("--means", help="expected rewards in [0, 1], separated by commas")
     parser.add_argument("--costs", help="costs, separated by commas")
     parser.add_argument("--alpha", type=float, help="the subsidy factor in [0, 1]")
     parser.add_argument("--instance", metavar="FILE", help="read the arms from a .json or .toml file instead")
+
+
+def _add_feedback(parser: Any) -> None:
     parser.add_argument(
-        "--policies",
-        default="cs-ids,cs-ucb,cs-ts,cs-etc",
-        help="names, name:parameter=value, name+restart, or .py files; default %(default)s",
+        "--delay",
+        metavar="LAW:DECISIONS",
+        help="outcomes come late: fixed:100, or with a mean of 100 decisions exponential:100 or heavy-tailed:100",
     )
-    parser.add_argument("--horizon", type=int, help=f"rounds of a run, which the policies are told; default {_HORIZON}")
-    parser.add_argument("--rounds", type=int, help="rounds of a run, in place of --horizon, which the policies are not told")
-    parser.add_argument(
-        "--delay", metavar="LAW:DECISIONS", help="outcomes come late: fixed:100, exponential:100 or heavy-tailed:100 (a mean)"
-    )
-    parser.add_argument("--batch", type=int, help="outcomes come together, after every so many decisions")
-    parser.add_argument("--lost", type=float, help="the share of outcomes that never comes, in [0, 1]")
-    parser.add_argument("--deadline", type=int, help="after so many decisions without an outcome it counts as a failure")
-    parser.add_argument("--runs", type=int, default=50, help="independent runs; default %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
-    parser.add_argument("--threads", type=int, help="default: all cores")
-    parser.add_argument("--checkpoints", choices=("linear", "log"), default="linear", help="how the curve's rounds are spaced")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_count(parser, "--batch", "outcomes come in batches, one batch after every N decisions")
+    parser.add_argument("--lost", type=float, metavar="SHARE", help="the share of outcomes that never come, in [0, 1]")
+    add_count(parser, "--deadline", "a decision without an outcome counts as a failure after N decisions")
+
+
+def _add_output(parser: Any) -> None:
+    parser.add_argument("--checkpoints", choices=("linear", "log"), default="linear", help="the spacing of the curve's rounds")
+    add_json(parser)
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the curves")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the curves (.png, .svg or .pdf)")
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the runs for Runs.load (.npz)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -57,8 +69,7 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.simulation.results import write_whole
 
     world = _world(options)
-    bar = ProgressBar("playing", "round")
-    try:
+    with ProgressBar("playing", "round") as bar:
         runs = simulate(
             world,
             split_policies(options.policies),
@@ -71,8 +82,6 @@ def run(options: argparse.Namespace) -> None:
             threads=options.threads,
             progress=bar,
         )
-    finally:
-        bar.close()
     if options.csv:
         write_whole(options.csv, runs.regret().to_csv().encode())
     if options.plot:
@@ -82,23 +91,8 @@ def run(options: argparse.Namespace) -> None:
     print(json.dumps(as_json(runs, options.runs, options.seed)) if options.json else as_table(runs, options.runs, options.seed))
 
 
-def split_policies(text: str) -> list[str]:
-    """The policies in a comma-separated list, whose parameters are separated by commas as well.
-
-    >>> split_policies("cs-ts:prior=shrunk,sigma_0=2,cs-etc")
-    ['cs-ts:prior=shrunk,sigma_0=2', 'cs-etc']
-    """
-    specs: list[str] = []
-    for item in text.split(","):
-        if specs and "=" in item and not {":", "+"} & set(item.partition("=")[0]):
-            specs[-1] += f",{item}"
-        else:
-            specs.append(item)
-    return specs
-
-
 def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
-    """What `--json` prints."""
+    """The object that `--json` prints."""
     return {
         "instance": runs.instance.to_dict(),
         "horizon": runs.horizon,
@@ -118,7 +112,7 @@ def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
 
 
 def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
-    """What a person reads."""
+    """The table that a person reads."""
     from thrifty.table import aligned
 
     instance = runs.instance
@@ -141,25 +135,24 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
 
 
 def _circumstances(runs: "Runs") -> str:
-    """What differs from a known horizon and outcomes at once, in words."""
-    said = ["" if runs.told_horizon is not None else ", not told"]
+    """What differs from a known horizon and immediate outcomes, in words."""
+    notes = ["" if runs.told_horizon is not None else ", not known to the policies"]
     if runs.feedback is not None:
         delay = dict(runs.feedback["delay"])
-        said.append(f", {delay.pop('law')} delay of {next(iter(delay.values())):g} decisions")
-        said.append(f" in batches of {runs.feedback['batch']}" if runs.feedback["batch"] > 1 else "")
-        said.append(f", {runs.feedback['lost']:.3g} lost" if runs.feedback["lost"] > 0.0 else "")
-        said.append(f", deadline {runs.feedback['deadline']}" if runs.feedback["deadline"] is not None else "")
-    return "".join(said)
+        notes.append(f", {delay.pop('law')} delay of {next(iter(delay.values())):g} decisions")
+        notes.append(f" in batches of {runs.feedback['batch']}" if runs.feedback["batch"] > 1 else "")
+        notes.append(f", {runs.feedback['lost']:.3g} lost" if runs.feedback["lost"] > 0.0 else "")
+        notes.append(f", deadline {runs.feedback['deadline']}" if runs.feedback["deadline"] is not None else "")
+    return "".join(notes)
 
 
 def _horizon(options: argparse.Namespace) -> int | None:
-    """What the policies are told; None for nothing."""
+    """The horizon that the policies know; None if they know none."""
     if options.rounds is None:
         return _HORIZON if options.horizon is None else int(options.horizon)
     if options.horizon is not None:
         raise ValueError(
-            "give --horizon, which the policies are told, or --rounds, which they are not; "
-            f"got {options.horizon} and {options.rounds}"
+            f"give --horizon (the policies know it) or --rounds (they do not), not both; got {options.horizon} and {options.rounds}"
         )
     return None
 
@@ -184,15 +177,12 @@ def _world(options: argparse.Namespace) -> "World":
     if options.means is None or options.costs is None or options.alpha is None:
         raise ValueError("give the arms: --means, --costs and --alpha, or --instance FILE")
     return World.from_dict(
-        {"means": _floats("means", options.means), "costs": _floats("costs", options.costs), "alpha": options.alpha}
+        {
+            "means": read_numbers("--means", options.means),
+            "costs": read_numbers("--costs", options.costs),
+            "alpha": options.alpha,
+        }
     )
-
-
-def _floats(name: str, text: str) -> list[float]:
-    try:
-        return [float(item) for item in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--{name} must be numbers separated by commas, got {text!r}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -9,19 +9,25 @@ from typing import Any
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("keys", help="make, list and revoke API keys of the decision service")
-    parser.add_argument("name", nargs="?", help="whom the key is for")
-    parser.add_argument("--role", default="decide,outcome", help="decide, outcome, view, admin, or several separated by commas")
-    parser.add_argument("--list", action="store_true", help="show the names and roles of all keys instead")
-    parser.add_argument("--revoke", action="store_true", help="take back all keys of this name instead")
-    parser.add_argument("--url", help="a running service, such as http://127.0.0.1:8321")
-    parser.add_argument("--key", help="an admin key for --url; better given as THRIFTY_KEY in the environment")
-    parser.add_argument("--store", help="a store, if not --url; else THRIFTY_STORE, else sqlite:///thrifty.db")
+    parser.add_argument("name", nargs="?", help="the name of the key's user")
+    parser.add_argument(
+        "--role",
+        default="decide,outcome",
+        help="decide, outcome, view or admin, or several of them separated by commas; default %(default)s",
+    )
+    parser.add_argument("--list", action="store_true", help="show the names and roles of all keys")
+    parser.add_argument("--revoke", action="store_true", help="revoke all keys of this name")
+    parser.add_argument("--url", help="the address of a running service, such as http://127.0.0.1:8321")
+    parser.add_argument("--key", help="an admin key for --url; THRIFTY_KEY in the environment is safer")
+    parser.add_argument(
+        "--store", help="the store, without --url; default: THRIFTY_STORE in the environment, else sqlite:///thrifty.db"
+    )
     parser.add_argument("--create", action="store_true", help="make the SQLite file if there is none")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print a new key, of which only the digest is kept; or list keys; or take them back."""
+    """Print a new key, list keys, or revoke them. The store keeps only the digest of a key."""
     from thrifty.service.keys import checked_roles
 
     if options.list == (options.name is not None):

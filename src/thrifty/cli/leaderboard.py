@@ -4,26 +4,25 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from thrifty.cli.compare import split_policies
+from thrifty.cli.arguments import POLICIES, add_command, add_seed, split_policies
 from thrifty.cli.progress import ProgressBar
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "leaderboard",
-        help="rank the policies on many instances",
+        run,
+        purpose="rank the policies on many instances",
         description="Play every policy on every instance of the leaderboard and rank them by how close each comes to the best.",
-        epilog="Example: thrifty leaderboard --enter my_policy.py --quick",
+        example="thrifty leaderboard --enter my_policy.py --quick",
     )
-    parser.add_argument(
-        "--enter", metavar="POLICIES", help="policies of your own to add: names, name:parameter=value, or .py files"
-    )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
+    parser.add_argument("--enter", metavar="POLICIES", help=f"policies to add: {POLICIES}")
+    parser.add_argument("--quick", action="store_true", help="only a tenth of the runs")
     parser.add_argument("--only", metavar="TEXT", help="only instances whose name contains this")
-    parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
+    add_seed(parser, 1)
     parser.add_argument("--out", metavar="FILE.md", type=Path, help="write the page, and its picture beside it")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -39,11 +38,8 @@ def run(options: argparse.Namespace) -> None:
             f"no instance has {options.only!r} in its name: there are {', '.join(entry.name for entry in entries()[:8])}, ..."
         )
     contenders = [*CONTENDERS, *(split_policies(options.enter) if options.enter else [])]
-    bar = ProgressBar("playing", "instance")
-    try:
+    with ProgressBar("playing", "instance") as bar:
         board = play(chosen, contenders, seed=options.seed, share=0.1 if options.quick else 1.0, progress=bar)
-    finally:
-        bar.close()
     if options.out:
         picture = options.out.with_suffix(".svg")
         command = "thrifty leaderboard" + (" --quick" if options.quick else "") + f" --out {options.out.name}"

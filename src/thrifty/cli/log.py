@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+from thrifty.cli.arguments import whole_number
 from thrifty.cli.repair import repair
 
 
@@ -17,12 +18,12 @@ def add_to(commands: Any) -> None:
     export = commands.add_parser("export", help="write the log of decisions and outcomes to a file")
     _add_store(export, "services may be running on it")
     export.add_argument("--out", required=True, help="a file that ends in .csv or .parquet")
-    export.add_argument("--router", help="of this router only")
+    export.add_argument("--router", help="only this router")
     export.set_defaults(run=run_export)
     prune = commands.add_parser("prune", help="delete old decisions and outcomes from a log, and keep the statistics")
     _add_store(prune, "no service may be running on a SQLite file")
-    prune.add_argument("--keep-days", type=float, required=True, help="delete decisions older than so many days")
-    prune.add_argument("--router", help="of this router only")
+    prune.add_argument("--keep-days", type=float, required=True, metavar="DAYS", help="delete decisions that are older than this")
+    prune.add_argument("--router", help="only this router")
     prune.set_defaults(run=run_prune)
     backup = commands.add_parser("backup", help="copy a SQLite store to a new file, while a service runs on it")
     _add_store(backup, "a service may be running on it; for PostgreSQL use pg_dump")
@@ -30,9 +31,9 @@ def add_to(commands: Any) -> None:
     backup.set_defaults(run=run_backup)
     mend = commands.add_parser("repair", help="find the rows of a log that cannot be applied, and void them")
     _add_store(mend, "no service may be running on a SQLite file; services on PostgreSQL must be started again afterwards")
-    mend.add_argument("--router", help="of this router only")
+    mend.add_argument("--router", help="only this router")
     mend.add_argument(
-        "--void", type=int, metavar="POSITION", help="void the row of this position: it stays, but is not read any more"
+        "--void", type=whole_number, metavar="POSITION", help="void the row at this position: it is kept, but not applied any more"
     )
     mend.add_argument("--reason", help="why the row is voided; kept beside it")
     mend.add_argument("--yes", action="store_true", help="void without asking")
@@ -59,7 +60,7 @@ def run_prune(options: argparse.Namespace) -> None:
     from thrifty.router import Router
 
     if not 0.0 <= options.keep_days < math.inf:
-        raise ValueError(f"keep-days must be a number of days that is not negative, got {options.keep_days}")
+        raise ValueError(f"--keep-days must be a number of days that is not negative, got {options.keep_days}")
     before = time.time() - 86_400 * options.keep_days
     with _opened(options) as store:
         for name in _wanted(store, options.router):
@@ -84,7 +85,7 @@ def run_repair(options: argparse.Namespace) -> None:
 
 @contextmanager
 def _opened(options: argparse.Namespace, *, reading: bool = False) -> Iterator[Any]:
-    """The store that the command line or the environment names; it must exist. What it cannot do becomes a ValueError."""
+    """The store that the command line or the environment names; it must exist. Errors of the store become a ValueError."""
     from thrifty.store import StoreError, open_store
 
     url = options.store or os.environ.get("THRIFTY_STORE")

@@ -1,4 +1,4 @@
-"""`thrifty`: the commands and how they end."""
+"""`thrifty`: the parser of all commands, and their exit codes."""
 
 import argparse
 import os
@@ -19,12 +19,27 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
-    from thrifty.cli import compare, leaderboard, log, policies, replay, reproduce, scenario, serve, warm
+    from thrifty.cli import (
+        compare,
+        example_log,
+        frontier,
+        leaderboard,
+        log,
+        policies,
+        recommend,
+        replay,
+        reproduce,
+        scenario,
+        serve,
+        warm,
+    )
 
+    simulating, serving = (policies, compare, leaderboard, reproduce, scenario), (serve, warm, log)
+    asking = (replay, frontier, recommend, example_log)
     parser = _Parser(prog="thrifty", description="The cheapest arm that is good enough, learnt online.")
     parser.add_argument("--version", action="version", version=f"thrifty {__version__}")
     commands: Any = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in (policies, compare, leaderboard, reproduce, scenario, serve, warm, log, replay):
+    for command in (*simulating, *serving, *asking):
         command.add_to(commands)
     return parser
 
@@ -41,6 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         print(f"thrifty {options.command}: {interrupt or 'stopped'}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output, `head` say, has gone
+    except BrokenPipeError:  # the reader of the output has gone, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

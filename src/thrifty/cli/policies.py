@@ -1,4 +1,4 @@
-"""`thrifty policies`: what there is, with parameters, one line each; or one policy with what its parameters mean."""
+"""`thrifty policies`: list the policies with their parameters, or show what the parameters of one policy mean."""
 
 import argparse
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("policies", help="list the policies and their parameters")
-    parser.add_argument("name", nargs="?", help="show what the parameters of this one mean")
+    parser.add_argument("name", nargs="?", help="show what the parameters of this policy mean")
     parser.set_defaults(run=run)
 
 

@@ -1,13 +1,18 @@
-"""A progress bar on standard error, drawn only for a person."""
+"""A progress bar on standard error, drawn only on a terminal."""
 
 import sys
 import time
+from types import TracebackType
+from typing import Self
 
 
 class ProgressBar:
-    """Call it with (done, total); it redraws one line. Silent when standard error is not a terminal.
+    """Call it with (done, total); it redraws one line, and clears it at the end of a `with` block.
 
-    >>> ProgressBar("playing", "round")(1, 2)
+    It is silent if standard error is not a terminal.
+
+    >>> with ProgressBar("playing", "round") as bar:
+    ...     bar(1, 2)
     """
 
     def __init__(self, what: str, unit: str) -> None:
@@ -16,7 +21,7 @@ class ProgressBar:
         self._started = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how far it is."""
+        """Show the share that is done, and the time that is left."""
         if not self._visible:
             return
         if done == 0:
@@ -34,8 +39,8 @@ class ProgressBar:
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
 
-    def close(self) -> None:
-        """Clear the line."""
-        if self._visible:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.say("")

@@ -4,30 +4,32 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from thrifty.cli.arguments import add_command, add_count, add_folder, add_seed
 from thrifty.cli.progress import ProgressBar
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "reproduce",
-        help="run the paper's experiments and write a report",
+        run,
+        purpose="run the paper's experiments and write a report",
         description="Run the paper's experiments; leave a CSV, a PNG and an SVG of each, and one HTML report.",
-        epilog="Examples: thrifty reproduce --quick; thrifty reproduce fig2 --runs 500 --out fig2; thrifty reproduce all",
+        example="thrifty reproduce --quick; thrifty reproduce fig2 --runs 500 --out fig2; thrifty reproduce all",
     )
     parser.add_argument("items", nargs="*", metavar="ITEM", help="what to run: names from --list, or all")
     parser.add_argument("--list", action="store_true", help="list the items")
-    parser.add_argument("--quick", action="store_true", help="sizes that fit into two minutes; without items, all of them")
-    parser.add_argument("--runs", type=int, help="runs of every setting; default: each item's own number")
-    parser.add_argument("--seed", type=int, default=1, help="default %(default)s")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("reproduction"), help="default %(default)s")
+    parser.add_argument("--quick", action="store_true", help="sizes that fit into two minutes; without an ITEM all items are run")
+    add_count(parser, "--runs", "runs of every setting; default: each item's own number")
+    add_seed(parser, 1)
+    add_folder(parser, "where the report goes; default %(default)s", Path("reproduction"))
     parser.add_argument("--backend", default="local", help="local, dask, or dask://host:port; default %(default)s")
-    parser.add_argument("--workers", type=int, help="threads, or Dask workers started here; default: all cores")
-    parser.set_defaults(run=run)
+    add_count(parser, "--workers", "threads, or Dask workers started here; default: all cores")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run the items and say where the report is."""
+    """Run the items, and print the path of the report."""
     from thrifty.experiments import EXPERIMENTS, Scale, reproduce
     from thrifty.problem import checked_count
 
@@ -41,12 +43,14 @@ def run(options: argparse.Namespace) -> None:
     names = [] if options.items in ([], ["all"]) else options.items
     runs = None if options.runs is None else checked_count("runs", options.runs)
     scale = Scale(quick=options.quick, runs=runs, seed=checked_count("seed", options.seed, low=0))
-    simulating, drawing = ProgressBar("simulating", "round"), ProgressBar("drawing", "item")
-    try:
+    with ProgressBar("simulating", "round") as simulating, ProgressBar("drawing", "item") as drawing:
         report = reproduce(
-            names, scale, out=options.out, backend=options.backend, workers=options.workers, progress=simulating, drawing=drawing
+            names,
+            scale,
+            out=options.out,
+            backend=options.backend,
+            workers=options.workers,
+            progress=simulating,
+            drawing=drawing,
         )
-    finally:
-        simulating.close()
-        drawing.close()
     print(report)

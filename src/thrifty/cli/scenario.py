@@ -1,46 +1,42 @@
 """`thrifty scenario`: a realistic world under every policy, and under what people do today."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from thrifty.cli.compare import split_policies
+from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, add_runs, add_seed, split_policies
 from thrifty.cli.progress import ProgressBar
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "scenario",
-        help="play a realistic world: sms, llm, ads or payments",
+        run,
+        purpose="play a realistic world: sms, llm, ads or payments",
         description="Play a realistic world under every policy and under what people do today: quality, money, regrets, savings.",
-        epilog="Example: thrifty scenario sms --runs 20 --out reports",
+        example="thrifty scenario sms --runs 20 --out reports",
     )
     parser.add_argument("name", help="sms, llm, ads or payments")
-    parser.add_argument("--policies", help="names, name:parameter=value, name+restart or .py files; default all")
-    parser.add_argument("--rounds", type=int, help="decisions in all; default the scenario's own number")
-    parser.add_argument("--runs", type=int, default=10, help="independent runs; default %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
-    parser.add_argument("--out", metavar="FOLDER", type=Path, help="write a page, pictures and a CSV there")
-    parser.set_defaults(run=run)
+    add_policies(parser, None)
+    add_count(parser, "--rounds", "decisions over all segments; default: the scenario's own number")
+    add_runs(parser, 10)
+    add_seed(parser)
+    add_folder(parser, "write a page, pictures and a CSV file there")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Play and show."""
+    """Play the scenario, and show the result."""
     from thrifty.problem import checked_count
     from thrifty.scenarios import checked_scenario, play
     from thrifty.scenarios.page import as_table, write
 
     scenario = checked_scenario(options.name)
     policies = split_policies(options.policies) if options.policies else None
-    bar = ProgressBar("playing", "segment")
-    try:
-        ledger = play(
-            scenario, policies, rounds=options.rounds, runs=checked_count("runs", options.runs), seed=options.seed, progress=bar
-        )
-    finally:
-        bar.close()
-    print(as_table(ledger))
+    runs = checked_count("runs", options.runs)
+    with ProgressBar("playing", "segment") as bar:
+        result = play(scenario, policies, rounds=options.rounds, runs=runs, seed=options.seed, progress=bar)
+    print(as_table(result))
     if options.out:
-        for path in write(ledger, options.out):
+        for path in write(result, options.out):
             print(f"wrote {path}")

@@ -10,7 +10,7 @@ from typing import Any
 from thrifty.cli import keys
 
 DEMO_STORE, DEMO_ROUTER = "sqlite:///thrifty-demo.db", "sms-demo"
-"""Where --traffic keeps its router, and what it calls it."""
+"""The store and the router of --traffic."""
 
 
 def add_to(commands: Any) -> None:
@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serve until told to stop."""
+    """Serve until a signal stops the process."""
     try:
         from thrifty.service.server import serve
     except ImportError as error:

@@ -7,12 +7,12 @@ from typing import Any
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("warm", help="compile policies for routers ahead of time, so that no router starts interpreted")
+    parser = commands.add_parser("warm", help="compile policies for routers ahead of time, so that the first decisions are fast")
     parser.add_argument(
         "policies",
         nargs="*",
         metavar="POLICY",
-        help="by name, with parameters and forgetting if need be (default: the default policy)",
+        help="a name, with parameters and forgetting where needed; default: the default policy",
     )
     parser.add_argument("--all", action="store_true", help="every policy that a router can use")
     parser.add_argument("--unknown-costs", action="store_true", help="also for routers with an arm of unknown price")
@@ -20,7 +20,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compile one after another, and say where the result is."""
+    """Compile one policy after another, and print where the result is."""
     from thrifty.compiled import cache_folder
     from thrifty.policies import DEFAULT_POLICY, list_policies
     from thrifty.router import Settings

@@ -18,7 +18,7 @@ from thrifty.problem import Instance, Terms, checked_count
 class Changing:
     """Worlds that follow each other, each from its own round on.
 
-    What the arms cost, where that is known, is told to the decider at once; what they are worth is for it to find out.
+    A decider sees a change of known costs at once. It must learn a change of rewards.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Changing:
         return self.pieces[0][1].instance
 
     def terms(self, horizon: int | None) -> Terms:
-        """What a decider is told at the beginning."""
+        """What a decider knows at the beginning."""
         return self.pieces[0][1].terms(horizon)
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Changing:
 
 
 def outage(world: World | Instance, arm: int, *, start: int, end: int) -> Changing:
-    """`arm` is dead from round `start` to round `end - 1`, then as before: an aggregator's outage.
+    """An outage: `arm` has reward 0 from round `start` to round `end - 1`, then it is as before.
 
     >>> [float(each.instance.means[0]) for _, each in outage(Instance([0.9, 0.5], [0, 1], 0.1), 0, start=100, end=200).pieces]
     [0.9, 0.0, 0.9]
@@ -131,7 +131,7 @@ def gradual(before: Instance, after: Instance, *, rounds: int, steps: int = 100)
 
 
 def periodic(instance: Instance, arm: int, *, swing: float, period: int, rounds: int, steps_each: int = 24) -> Changing:
-    """The mean of `arm` goes up and down by `swing` in every `period`: day and night.
+    """The mean of `arm` follows a sine of height `swing` and length `period`, as between day and night.
 
     >>> world = periodic(Instance([0.5, 0.5], [1, 0], 0.1), 1, swing=0.2, period=100, rounds=200, steps_each=4)
     >>> [round(float(each.instance.means[1]), 2) for _, each in world.pieces][:4]

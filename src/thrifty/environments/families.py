@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from thrifty.environments.laws import Bernoulli, Deterministic
 from thrifty.environments.world import World
+from thrifty.examples import SMS_REGIONS
 from thrifty.problem import Instance, checked_count
 
 
@@ -90,7 +91,7 @@ class HardFamily:
 
 
 def _lifted(p: float, theta: float) -> float:
-    """P / (1 - theta), rounded down where rounding up would lift the floor above p and take the free arm out of Phi^0."""
+    """P / (1 - theta), rounded down where rounding up would raise the floor above p and make the free arm infeasible in Phi^0."""
     lifted = p / (1.0 - theta)
     while (1.0 - theta) * lifted > p:
         lifted = math.nextafter(lifted, 0.0)
@@ -207,15 +208,6 @@ def random_costs(instance: Instance) -> World:
     return World(instance.means.tolist(), [Bernoulli(float(cost)) for cost in instance.costs], instance.alpha)
 
 
-# (delivery rate, dollars per message) of the aggregators in each region: made up, close to each other as the paper says they are.
-_SMS = {
-    "north": {"Alder": (0.94, 0.0075), "Birch": (0.92, 0.0062), "Cedar": (0.87, 0.0041)},
-    "east": {"Alder": (0.88, 0.034), "Dogwood": (0.865, 0.021), "Elm": (0.80, 0.016), "Fir": (0.62, 0.008)},
-    "south": {"Birch": (0.71, 0.0520), "Ginkgo": (0.69, 0.0505), "Hazel": (0.66, 0.0500), "Ivy": (0.48, 0.0170)},
-    "islands": {"Dogwood": (0.83, 0.0910), "Ivy": (0.79, 0.0480)},
-}
-
-
 def sms_regions(alpha: float = 0.05) -> dict[str, Instance]:
     """SMS routing: different aggregators in every region, prices in dollars, delivery rates close to each other [Sinha2021]
     section 1.
@@ -223,11 +215,10 @@ def sms_regions(alpha: float = 0.05) -> dict[str, Instance]:
     >>> {name: region.optimal_arm for name, region in sms_regions().items()}
     {'north': 1, 'east': 1, 'south': 1, 'islands': 1}
     """
-    regions = {}
-    for name, aggregators in _SMS.items():
-        rates, prices = zip(*aggregators.values(), strict=True)
-        regions[name] = Instance(rates, prices, alpha)
-    return regions
+    return {
+        region.name: Instance([route.rate for route in region.routes], [route.price for route in region.routes], alpha)
+        for region in SMS_REGIONS.segments
+    }
 
 
 def ad_audiences(n_audiences: int = 40, *, alpha: float = 0.2, seed: int = 1) -> Instance:

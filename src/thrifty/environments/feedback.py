@@ -1,37 +1,30 @@
-"""Feedback: when outcomes come back, if they do. Time is counted in decisions."""
+"""Feedback: when outcomes come back, or whether they are lost. Time is counted in decisions."""
 
 import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from thrifty.compiled import kernel
+from thrifty.environments.distribution import Distribution
 from thrifty.problem import checked_count
 from thrifty.streams import exponential, uniform
 
 
 @dataclass(frozen=True)
-class Delay:
-    """How long an outcome takes. `kind` is what the kernel switches on; `shape` are its two numbers."""
-
-    kind: ClassVar[int]
-    name: ClassVar[str]
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        """The two numbers that the kernel reads."""
-        raise NotImplementedError
+class Delay(Distribution):
+    """How many decisions later an outcome comes."""
 
     @property
     def usual(self) -> float:
-        """A length that most delays stay below: how large a calendar is worth having."""
+        """A length that most delays do not exceed; it sets the size of the calendar."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Fixed(Delay):
-    """Every outcome comes `decisions` later; 0 is at once.
+    """Every outcome comes `decisions` later; 0 means at once.
 
     >>> Fixed(100).shape
     (100.0, 0.0)
@@ -41,12 +34,8 @@ class Fixed(Delay):
     kind = 0
     name = "fixed"
 
-    def __post_init__(self) -> None:
-        _not_negative("a fixed delay", self.decisions)
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        return float(self.decisions), 0.0
+    def complaint(self) -> str | None:
+        return _negative("a fixed delay", self.decisions)
 
     @property
     def usual(self) -> float:
@@ -65,12 +54,8 @@ class Exponential(Delay):
     kind = 1
     name = "exponential"
 
-    def __post_init__(self) -> None:
-        _not_negative("the mean of an exponential delay", self.mean)
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        return float(self.mean), 0.0
+    def complaint(self) -> str | None:
+        return _negative("the mean of an exponential delay", self.mean)
 
     @property
     def usual(self) -> float:
@@ -90,10 +75,10 @@ class HeavyTailed(Delay):
     kind = 2
     name = "heavy-tailed"
 
-    def __post_init__(self) -> None:
-        _not_negative("the mean of a heavy-tailed delay", self.mean)
-        if not 1.0 < self.tail < math.inf:
-            raise ValueError(f"the tail of a heavy-tailed delay must be above 1, or it has no mean; got {self.tail}")
+    def complaint(self) -> str | None:
+        if 1.0 < self.tail < math.inf:
+            return _negative("the mean of a heavy-tailed delay", self.mean)
+        return f"the tail of a heavy-tailed delay must be above 1, or it has no mean; got {self.tail}"
 
     @property
     def shape(self) -> tuple[float, float]:
@@ -105,7 +90,7 @@ class HeavyTailed(Delay):
 
 
 NEVER = 1 << 61
-"""The round of what does not happen: twice this is still a whole number to the kernel."""
+"""The round of an outcome that never comes. Twice this number still fits into the kernel's integers."""
 
 DELAYS: dict[str, Callable[..., Delay]] = {delay.name: delay for delay in (Fixed, Exponential, HeavyTailed)}
 
@@ -134,7 +119,7 @@ def read_delay(spec: str) -> Delay:
 
 
 class FeedbackNumbers(NamedTuple):
-    """A `Feedback` as the kernel reads it."""
+    """A `Feedback` as numbers for the kernel."""
 
     kind: int
     a: float
@@ -152,11 +137,11 @@ class Feedback:
     Parameters
     ----------
     delay : how long an outcome takes, in decisions; a number is a fixed delay
-    batch : outcomes are handed over together, after every so many decisions; 1 is one by one
-    lost : the share of outcomes that never comes
-    deadline : after so many decisions without an outcome, `default` counts as its reward; a late outcome corrects it. None: a
+    batch : outcomes come together after every `batch` decisions; 1 is one by one
+    lost : the share of outcomes that never come
+    deadline : after this many decisions without an outcome, `default` counts as the reward; a late outcome corrects it. None: a
         decision without an outcome stays pending for ever.
-    default : what counts at the deadline, in [0, 1]
+    default : the reward that counts at the deadline, in [0, 1]
 
     >>> Feedback(Exponential(100), lost=0.1, deadline=1000).deadline
     1000
@@ -191,24 +176,29 @@ class Feedback:
 
     @property
     def numbers(self) -> FeedbackNumbers:
-        """What the kernel reads."""
+        """The numbers that the kernel reads."""
         deadline = NEVER if self.deadline is None else self.deadline
         return FeedbackNumbers(self.delay.kind, *self.delay.shape, self.batch, self.lost, deadline, self.default)
 
     @property
     def slots(self) -> int:
-        """The size of a calendar on which few outcomes have to wait for a second turn: a power of two."""
+        """The size of the calendar, a power of two: large enough that few outcomes must be entered twice."""
         usual = max(self.delay.usual + self.batch, min(self.deadline or 0, 1 << 20))
         return 1 << max(6, min(20, math.ceil(math.log2(usual + 1.0))))
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers of this feedback, ready for JSON."""
-        delay = {"law": self.delay.name, **self.delay.__dict__}
-        return {"delay": delay, "batch": self.batch, "lost": self.lost, "deadline": self.deadline, "default": self.default}
+        return {
+            "delay": self.delay.to_dict(),
+            "batch": self.batch,
+            "lost": self.lost,
+            "deadline": self.deadline,
+            "default": self.default,
+        }
 
 
 _FIXED, _EXPONENTIAL = Fixed.kind, Exponential.kind
-_LONG = 2.0**60  # a delay that no run outlives
+_LONG = 2.0**60  # longer than any run
 
 
 @kernel
@@ -231,6 +221,7 @@ def draw_arrival(numbers, t, stream):
     return arrival
 
 
-def _not_negative(name: str, value: float) -> None:
-    if not (isinstance(value, (int, float)) and 0.0 <= value < math.inf):
-        raise ValueError(f"{name} must be a number of decisions, 0 or more, got {value}")
+def _negative(name: str, value: float) -> str | None:
+    """The error message if `value` is no number of decisions, or None."""
+    good = isinstance(value, (int, float)) and 0.0 <= value < math.inf
+    return None if good else f"{name} must be a number of decisions, 0 or more, got {value}"

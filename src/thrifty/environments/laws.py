@@ -1,23 +1,22 @@
-"""Laws: the distributions that rewards and costs are drawn from, each of which knows its own mean.
+"""Laws: the distributions of rewards and costs, with their means.
 
-Rewards lie in [0, 1]. Costs follow the same laws, scaled by any positive factor.
+Rewards are in [0, 1]. Costs have the same laws, scaled by any positive factor.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.environments.distribution import Distribution
+
 
 @dataclass(frozen=True)
-class Law:
-    """One distribution on [0, scale]. `kind` is what the sampling kernel switches on; `shape` are its two numbers."""
-
-    kind: ClassVar[int]
-    name: ClassVar[str]
+class Law(Distribution):
+    """One distribution on [0, scale]."""
 
     @property
     def mean(self) -> float:
@@ -25,23 +24,14 @@ class Law:
         raise NotImplementedError
 
     @property
-    def shape(self) -> tuple[float, float]:
-        """The two numbers that the sampling kernel reads."""
-        raise NotImplementedError
-
-    @property
     def values(self) -> tuple[float, ...]:
-        """The data that are drawn from; empty unless the law resamples."""
+        """The data of a law that resamples; empty for the others."""
         return ()
 
     @property
     def scale(self) -> float:
-        """What a draw in [0, 1] is multiplied by."""
+        """The factor of a draw in [0, 1]."""
         return 1.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The law as plain numbers: its name and its fields."""
-        return {"law": self.name, **self.__dict__}
 
 
 @dataclass(frozen=True)
@@ -56,16 +46,12 @@ class Bernoulli(Law):
     kind = 0
     name = "bernoulli"
 
-    def __post_init__(self) -> None:
-        _require(0.0 <= self.p <= 1.0, f"the probability of a Bernoulli law must be in [0, 1], got {self.p}")
+    def complaint(self) -> str | None:
+        return None if 0.0 <= self.p <= 1.0 else f"the probability of a Bernoulli law must be in [0, 1], got {self.p}"
 
     @property
     def mean(self) -> float:
         return self.p
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        return self.p, 0.0
 
 
 @dataclass(frozen=True)
@@ -81,17 +67,13 @@ class Beta(Law):
     kind = 1
     name = "beta"
 
-    def __post_init__(self) -> None:
+    def complaint(self) -> str | None:
         good = 0.0 < self.a < math.inf and 0.0 < self.b < math.inf
-        _require(good, f"the parameters of a Beta law must be positive, got a={self.a}, b={self.b}")
+        return None if good else f"the parameters of a Beta law must be positive, got a={self.a}, b={self.b}"
 
     @property
     def mean(self) -> float:
         return self.a / (self.a + self.b)
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        return self.a, self.b
 
 
 @dataclass(frozen=True)
@@ -109,19 +91,15 @@ class ClippedGaussian(Law):
     kind = 2
     name = "clipped-gaussian"
 
-    def __post_init__(self) -> None:
+    def complaint(self) -> str | None:
         good = math.isfinite(self.centre) and 0.0 < self.sd < math.inf
-        _require(good, f"a clipped Gaussian needs a finite centre and a positive sd, got {self.centre} and {self.sd}")
+        return None if good else f"a clipped Gaussian needs a finite centre and a positive sd, got {self.centre} and {self.sd}"
 
     @property
     def mean(self) -> float:
         low, high = -self.centre / self.sd, (1.0 - self.centre) / self.sd
         inside = self.centre * (_normal_cdf(high) - _normal_cdf(low)) - self.sd * (_normal_pdf(high) - _normal_pdf(low))
         return inside + _normal_cdf(-high)
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        return self.centre, self.sd
 
 
 @dataclass(frozen=True)
@@ -136,18 +114,14 @@ class Deterministic(Law):
     kind = 3
     name = "deterministic"
 
-    def __post_init__(self) -> None:
-        _require(
-            0.0 <= self.value <= 1.0, f"a deterministic law must be in [0, 1], got {self.value}: use scaled(...) for larger costs"
-        )
+    def complaint(self) -> str | None:
+        if 0.0 <= self.value <= 1.0:
+            return None
+        return f"a deterministic law must be in [0, 1], got {self.value}: use scaled(...) for larger costs"
 
     @property
     def mean(self) -> float:
         return self.value
-
-    @property
-    def shape(self) -> tuple[float, float]:
-        return self.value, 0.0
 
 
 @dataclass(frozen=True)
@@ -164,11 +138,13 @@ class Resampled(Law):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", tuple(float(value) for value in self.data))
-        _require(len(self.data) > 0, "a resampled law needs at least one value")
+        super().__post_init__()
+
+    def complaint(self) -> str | None:
+        if not self.data:
+            return "a resampled law needs at least one value"
         wrong = [value for value in self.data if not 0.0 <= value <= 1.0]
-        _require(
-            not wrong, f"resampled values must be in [0, 1], got {wrong[0] if wrong else ''}: use scaled(...) for larger costs"
-        )
+        return f"resampled values must be in [0, 1], got {wrong[0]}: use scaled(...) for larger costs" if wrong else None
 
     @property
     def mean(self) -> float:
@@ -191,8 +167,8 @@ class Scaled(Law):
     factor: float
     name = "scaled"
 
-    def __post_init__(self) -> None:
-        _require(0.0 < self.factor < math.inf, f"a law can be scaled by a positive number only, got {self.factor}")
+    def complaint(self) -> str | None:
+        return None if 0.0 < self.factor < math.inf else f"a law can be scaled by a positive number only, got {self.factor}"
 
     @property
     def kind(self) -> int:  # type: ignore[override]
@@ -259,8 +235,3 @@ def _normal_cdf(x: float) -> float:
 
 def _normal_pdf(x: float) -> float:
     return math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)

@@ -1,4 +1,4 @@
-"""A world: the laws behind every arm's rewards and costs. What a simulation plays in, and what no decider sees."""
+"""A world: the laws of every arm's rewards and costs. A simulation draws from it; no decider sees it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class World:
         return ((0, self),)
 
     def terms(self, horizon: int | None) -> Terms:
-        """What a decider is told about this world."""
+        """What a decider knows about this world."""
         costs = self.instance.costs if self.costs_known else None
         return Terms(n_arms=self.instance.n_arms, costs=costs, alpha=self.alpha, horizon=horizon)
 

@@ -1,18 +1,21 @@
 """The generator: logs of an example world, and the truth beside them. Needs polars; memory does not grow with the rows.
 
 Traffic follows the hours of the day. For every request a segment is drawn by its share, then an arm from the operator's mix in that
-segment, which shifts over time, so that arms and times are confounded as they are in real logs; a share `exploration` of the
-requests is spread evenly. The probability of the arm is logged. The outcome comes back late, after the end of the log, or never.
+segment. The mix shifts over time, so that arms and times are confounded as they are in real logs. A share `exploration` of the
+requests is spread evenly over the arms. The probability of the arm is logged. An outcome comes back late or never; one that would
+come after the end of the log is missing.
 """
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from thrifty.examples.specification import DELAY_SPREAD, Floats, Segment, Specification
+from thrifty.examples.specification import DELAY_SPREAD, ExampleSegment, Floats, Route, Specification
 from thrifty.problem import checked_count
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ _GRID = 20_000
 COLUMNS = ("id", "sent_at", "segment", "arm", "propensity", "cost", "status", "score", "received_at")
 
 
-def shares(segment: Segment, when: Floats, exploration: float = EXPLORATION) -> Floats:
+def shares(segment: ExampleSegment, when: Floats, exploration: float = EXPLORATION) -> Floats:
     """(n, K) the probabilities with which the operator chose each route at times `when` in [0, 1].
 
     >>> from thrifty.examples import SMS
@@ -56,8 +59,10 @@ def arrivals(specification: Specification, positions: Floats) -> Floats:
 def generate(
     specification: Specification, rows: int | None = None, *, seed: int = 0, exploration: float = EXPLORATION
 ) -> Iterator["polars.DataFrame"]:
-    """A log, in order of time, as frames of at most `CHUNK` rows with the columns `COLUMNS`, called
-    as the specification calls them; a log of scores has no status, one of successes and failures no score.
+    """A log, in order of time, as frames of at most `CHUNK` rows.
+
+    The columns are `COLUMNS`, under the names that the specification gives them. A log of scores has no status, and a log of
+    successes and failures has no score.
 
     Parameters
     ----------
@@ -75,48 +80,83 @@ def generate(
     rows = checked_count("rows", specification.rows if rows is None else rows)
     for chunk, first in enumerate(range(0, rows, CHUNK)):
         rng = np.random.default_rng([checked_count("seed", seed, low=0), chunk])
-        yield _chunk(specification, rng, first, min(CHUNK, rows - first), rows, exploration)
+        positions = (first + np.arange(count := min(CHUNK, rows - first)) + rng.random(count)) / rows
+        yield _frame(specification, first, _draw(specification, rng, arrivals(specification, positions), exploration))
 
 
-def _chunk(
-    specification: Specification, rng: np.random.Generator, first: int, count: int, rows: int, exploration: float
-) -> "polars.DataFrame":
+@dataclass
+class _Requests:
+    """Requests as arrays of the same length: times in [0, 1], the segment and arm of each, and what came of it."""
+
+    when: Floats
+    segment: NDArray[np.int64]
+    arm: NDArray[np.object_]
+    propensity: Floats
+    cost: Floats
+    reward: Floats
+    delay_s: Floats
+    lost: NDArray[np.bool_]
+
+
+def _draw(specification: Specification, rng: np.random.Generator, when: Floats, exploration: float) -> _Requests:
+    """Segments, arms and outcomes of requests at times `when`."""
+    weights = np.array([segment.share for segment in specification.segments])
+    of_segment = rng.choice(weights.size, when.size, p=weights / weights.sum())
+    arm, lost = np.empty(when.size, dtype=object), np.empty(when.size, dtype=np.bool_)
+    propensity, cost, reward, delay_s = (np.empty(when.size) for _ in range(4))
+    drawn = _Requests(when, of_segment, arm, propensity, cost, reward, delay_s, lost)
+    for number, segment in enumerate(specification.segments):
+        _draw_segment(specification, segment, rng, np.flatnonzero(of_segment == number), drawn, exploration)
+    return drawn
+
+
+def _draw_segment(
+    specification: Specification,
+    segment: ExampleSegment,
+    rng: np.random.Generator,
+    here: NDArray[np.int64],
+    drawn: _Requests,
+    exploration: float,
+) -> None:
+    """Fill the rows `here`, which belong to one segment."""
+    when = drawn.when[here]
+    mix = shares(segment, when, exploration)
+    arm = (rng.random((here.size, 1)) > np.cumsum(mix, axis=1)[:, :-1]).sum(axis=1)
+    row = np.arange(here.size)
+
+    def of_arm(read: Callable[[Route], float]) -> Floats:
+        return np.asarray(np.array([read(route) for route in segment.routes])[arm])
+
+    drawn.arm[here] = np.array([route.arm for route in segment.routes], dtype=object)[arm]
+    drawn.propensity[here] = mix[row, arm]
+    rates = specification.rates(segment, when)[row, arm]
+    drawn.reward[here] = _rewards(rng, rates, of_arm(lambda route: route.concentration))
+    prices = specification.prices(segment, when)[row, arm]
+    drawn.cost[here] = _costs(rng, prices, of_arm(lambda route: route.cost_cv))
+    drawn.delay_s[here] = of_arm(lambda route: route.delay_s) * np.exp(DELAY_SPREAD * rng.standard_normal(here.size))
+    drawn.lost[here] = rng.random(here.size) < of_arm(lambda route: route.loss)
+
+
+def _frame(specification: Specification, first: int, drawn: _Requests) -> "polars.DataFrame":
+    """The requests as rows of a log, the first of which has the id m`first`."""
     import polars
 
     span_s = 86_400.0 * specification.days
-    when = arrivals(specification, (first + np.arange(count) + rng.random(count)) / rows)
-    weights = np.array([segment.share for segment in specification.segments])
-    of_segment = rng.choice(weights.size, count, p=weights / weights.sum())
-    names = np.empty(count, dtype=object)
-    propensity, cost, reward, delay_s, lost = (np.empty(count) for _ in range(5))
-    for number, segment in enumerate(specification.segments):
-        here = np.flatnonzero(of_segment == number)
-        mix = shares(segment, when[here], exploration)
-        arm = (rng.random((here.size, 1)) > np.cumsum(mix, axis=1)[:, :-1]).sum(axis=1)
-        row = np.arange(here.size)
-        routes = segment.routes
-        names[here] = np.array([route.arm for route in routes], dtype=object)[arm]
-        propensity[here] = mix[row, arm]
-        rates, prices = specification.rates(segment, when[here])[row, arm], specification.prices(segment, when[here])[row, arm]
-        reward[here] = _rewards(rng, rates, np.array([route.concentration for route in routes])[arm])
-        cost[here] = _costs(rng, prices, np.array([route.cost_cv for route in routes])[arm])
-        medians = np.array([route.delay_s for route in routes])[arm]
-        delay_s[here] = medians * np.exp(DELAY_SPREAD * rng.standard_normal(here.size))
-        lost[here] = rng.random(here.size) < np.array([route.loss for route in routes])[arm]
-    scored = any(route.concentration > 0.0 for segment in specification.segments for route in segment.routes)
-    come = (lost == 0.0) & (when * span_s + delay_s <= span_s)
-    status = np.where(reward > 0.0, "delivered", "failed") if not scored else np.full(count, "done")
+    count = drawn.when.size
+    scored = specification.scored
+    come = ~drawn.lost & (drawn.when * span_s + drawn.delay_s <= span_s)
+    status = np.full(count, "done") if scored else np.where(drawn.reward > 0.0, specification.success, "failed")
     frame = polars.DataFrame(
         {
             "id": np.arange(first, first + count),
-            "sent_at": ((START + when * span_s) * 1e3).astype(np.int64),
-            "segment": np.array([segment.name for segment in specification.segments], dtype=object)[of_segment],
-            "arm": names,
-            "propensity": propensity,
-            "cost": cost,
+            "sent_at": ((START + drawn.when * span_s) * 1e3).astype(np.int64),
+            "segment": np.array([segment.name for segment in specification.segments], dtype=object)[drawn.segment],
+            "arm": drawn.arm,
+            "propensity": drawn.propensity,
+            "cost": drawn.cost,
             "status": status.astype(object),
-            "score": reward,
-            "received_at": ((START + when * span_s + delay_s) * 1e3).astype(np.int64),
+            "score": drawn.reward,
+            "received_at": ((START + drawn.when * span_s + drawn.delay_s) * 1e3).astype(np.int64),
         },
         schema_overrides=dict.fromkeys(("segment", "arm", "status"), polars.String),
     )
@@ -144,8 +184,10 @@ def _costs(rng: np.random.Generator, prices: Floats, cvs: Floats) -> Floats:
 
 
 def truth(specification: Specification, exploration: float = EXPLORATION) -> dict[str, Any]:
-    """What is true over the span of a log, for every segment and arm: `rate` and `price` are means over the traffic, `reported` is
-    the rate when outcomes that never come count as failures, `logged` what the operator's mix achieved.
+    """The truth over the span of a log, for every segment and arm.
+
+    `rate` and `price` are means over the traffic, `reported` is the rate when outcomes that never come count as failures, and
+    `logged` is what the operator's mix achieved.
 
     >>> from thrifty.examples import LLM
     >>> round(truth(LLM)["segments"]["code"]["arms"]["giant"]["rate"], 3)
@@ -209,7 +251,7 @@ def _write_csv(path: Path, frames: Iterator["polars.DataFrame"], report: Callabl
 
 
 def _write_parquet(path: Path, frames: Iterator["polars.DataFrame"], report: Callable[[int], None]) -> None:
-    """As parts of one file: polars streams a scan of them, so the whole log is never in memory."""
+    """Write parts, then join them: polars streams a scan of the parts, so the whole log is never in memory."""
     import tempfile
 
     import polars

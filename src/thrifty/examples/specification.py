@@ -1,7 +1,9 @@
-"""What an example world is made of: segments, routes with prices and rates, outages and repricings. Plain data, no sampling.
+"""The parts of an example world: segments, routes with prices and rates, outages and repricings. Plain data, no sampling.
 
-Time runs from 0 to 1 over the span of the log. The rate of a route is a straight line through its base rate at half-time, times
-the factor of an outage while there is one.
+Time runs from 0 to 1 over the span of the world. The rate of a route is a straight line through its base rate at time 0.5. During
+an outage the rate is multiplied by the factor of the outage.
+
+One specification per world is the source of everything that shows it: the example log, the scenario, the simulated traffic.
 """
 
 from collections.abc import Mapping
@@ -50,8 +52,8 @@ DELAY_SPREAD = 1.2
 
 
 @dataclass(frozen=True)
-class Segment:
-    """A kind of request, its share of the traffic before normalising, and the routes that can take it."""
+class ExampleSegment:
+    """A kind of request: its name, its share of the traffic before normalising, and the routes that can take it."""
 
     name: str
     share: float
@@ -81,23 +83,40 @@ class Repricing:
 
 @dataclass(frozen=True)
 class Specification:
-    """An example world: what is true, how it changes, how large a log of it is, and what its columns are called (`names`).
+    """An example world: what is true, how it changes, and how a log of it looks.
+
+    Parameters
+    ----------
+    name, about : its name on the command line, and one line for people
+    days : the span of the world
+    rows : how many rows its example log has, unless another number is asked for
+    segments : the kinds of request
+    outages, repricings : what changes besides the drift of the routes
+    names : the names of the log's columns where they differ from those of the generator
+    success : the status of a good outcome in the log; a bad one is "failed"
 
     >>> from thrifty.examples import SMS
     >>> len(SMS.segments), min(len(s.routes) for s in SMS.segments), max(len(s.routes) for s in SMS.segments)
     (12, 3, 8)
+
     """
 
     name: str
     about: str
     days: float
     rows: int
-    segments: tuple[Segment, ...]
+    segments: tuple[ExampleSegment, ...]
     outages: tuple[Outage, ...] = ()
     repricings: tuple[Repricing, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    success: str = "delivered"
 
-    def segment(self, name: str) -> Segment:
+    @property
+    def scored(self) -> bool:
+        """Whether outcomes are scores in [0, 1] instead of successes and failures."""
+        return any(route.concentration > 0.0 for segment in self.segments for route in segment.routes)
+
+    def segment(self, name: str) -> ExampleSegment:
         """The segment of this name.
 
         >>> from thrifty.examples import SMS
@@ -109,7 +128,7 @@ class Specification:
                 return each
         raise ValueError(f"no segment {name!r} in {self.name}: there are {', '.join(each.name for each in self.segments)}")
 
-    def rates(self, segment: Segment, when: Floats) -> Floats:
+    def rates(self, segment: ExampleSegment, when: Floats) -> Floats:
         """(n, K) the expected reward of every route of a segment at times `when` in [0, 1].
 
         >>> from thrifty.examples import SMS
@@ -124,7 +143,7 @@ class Specification:
                     rates[(when >= outage.start) & (when < outage.end), column] *= outage.factor
         return np.asarray(np.clip(rates, 0.0, 1.0), dtype=np.float64)
 
-    def prices(self, segment: Segment, when: Floats) -> Floats:
+    def prices(self, segment: ExampleSegment, when: Floats) -> Floats:
         """(n, K) the expected cost of every route of a segment at times `when`.
 
         >>> from thrifty.examples import SMS

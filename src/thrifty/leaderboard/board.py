@@ -22,9 +22,7 @@ CONTENDERS = (
     "pe-cs",
     "pe-cs:limit=1",
 )
-"""Policies that learn the optimal arm. Baselines do not compete: `cheapest` is unbeatable where the cheapest arm happens to
-be good enough.
-"""
+"""Policies that learn the optimal arm. Baselines do not compete: `cheapest` cannot be beaten where the cheapest arm is feasible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class Board:
 
     @property
     def ratios(self) -> NDArray[np.float64]:
-        """How many times the best policy's regret, each plus 1 so that a regret of zero divides nothing."""
+        """Regret relative to the best policy's; 1 is added to both, so that a regret of zero can be divided by."""
         best = np.nanmin(self.total, axis=1, keepdims=True)
         return np.asarray((self.total + 1.0) / (best + 1.0))
 
@@ -49,7 +47,7 @@ class Board:
         return [number for number, entry in enumerate(self.entries) if half in (None, entry.half)]
 
     def ranking(self, half: str | None = None) -> list[tuple[str, float, float]]:
-        """(policy, geometric mean of its ratios, worst ratio), best first; instances a policy cannot play do not count for it."""
+        """(policy, geometric mean of its ratios, worst ratio), best first. Only instances that a policy can play count for it."""
         ratios = self.ratios[self.rows(half)]
         played = {name: column[~np.isnan(column)] for name, column in zip(self.policies, ratios.T, strict=True)}
         rows = [(name, float(np.exp(np.log(column).mean())), float(column.max())) for name, column in played.items() if column.size]

@@ -1,8 +1,7 @@
 """The instances of the leaderboard.
 
-The constants of our own policies were chosen while looking at the tuning half; the held-out half was first looked at
-afterwards, and is
-reported separately.
+The constants of our own policies were chosen on the tuning half. The held-out half was not used for that, and is reported
+separately.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Aggregates: one pass over a log leaves sums per segment, arm and block of time, and every estimate is made from those.
+"""Aggregates: one pass over a log makes sums per segment, arm and block of time. Every estimate is made from these sums.
 
-Blocks are as wide as a power of two, doubled whenever the log outgrows them, so that one pass is enough and memory is bounded:
-at most `MOST_BLOCKS` of them, fewer when there are very many segments. Sums are added in the order of the rows, so that the same
-log gives the same bits.
+The width of a block is a power of two. It is doubled whenever the log needs more blocks than `MOST_BLOCKS` (fewer when there are
+very many segments), so that one pass is enough and memory is bounded. Sums are added in the order of the rows, so that the same log
+gives the same bits.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder
-from thrifty.replay.reading import MOST_ARMS, MOST_SEGMENTS, Batch, Log, Tally
+from thrifty.replay.reading import MOST_ARMS, MOST_SEGMENTS, Log, LogBatch
+from thrifty.replay.tally import Tally
 
 Floats = NDArray[np.float64]
 
 MOST_BLOCKS, FEWEST_BLOCKS = 256, 32
 CELL_BUDGET = 16_000_000  # numbers kept, at most: 128 MB
 N, R, RR, C, CC, MISSING, W, WW, WR, WWR, WWRR, WC, WWC, WWCC = range(14)
-"""What a cell sums: rows, reward, cost, outcomes assumed, and with the weight w = 1/propensity the same: WWR is the sum of w w
-r.
-"""
+"""The sums in a cell: rows, rewards, costs, missing outcomes, and sums weighted by w = 1/propensity. WWR is the sum of w w r."""
 
 SUMS = 14
 DELAY_BINS = 48
@@ -30,8 +29,12 @@ _ROW_BLOCKS = 8  # fewer blocks of time than this, and blocks are made of rows i
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentSums:
-    """One segment: its arms by name, (K, B, SUMS) sums, the smallest propensity of each arm, its largest cost, (K, bins) delays."""
+class LogSums:
+    """The sums of one segment of a log.
+
+    `sums` is (K, B, SUMS) by arm and block, `p_min` and `cost_max` are (K,) the smallest propensity and the largest cost of each
+    arm, `delays` is (K, bins) counts of delays.
+    """
 
     name: str
     arms: tuple[str, ...]
@@ -53,13 +56,13 @@ class SegmentSums:
 
 @dataclass(frozen=True, eq=False)
 class Aggregates:
-    """What is left of a log after one pass.
+    """The sums of a whole log.
 
-    `starts` are the times at which blocks begin (numbers of rows where `timed` is False), `width` their common width; empty blocks
-    are left out. `weighted` says whether propensities were logged.
+    `starts` are the times at which blocks begin (row numbers if `by_rows`), `width` is their common width. Empty blocks are left
+    out. `weighted` is True if propensities were logged.
     """
 
-    segments: tuple[SegmentSums, ...]
+    segments: tuple[LogSums, ...]
     starts: Floats
     width: float
     timed: bool
@@ -108,7 +111,7 @@ def _read(log: Log, progress: Callable[[int], None] | None, *, by_rows: bool) ->
 
 
 class _Cells:
-    """Sums while they grow."""
+    """The sums while the log is read."""
 
     def __init__(self, *, by_rows: bool) -> None:
         self.by_rows = by_rows
@@ -120,7 +123,7 @@ class _Cells:
         self._delays = np.zeros((64, DELAY_BINS), np.int64)
         self._rows, self.earliest, self.latest = 0, np.inf, -np.inf
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: LogBatch) -> None:
         if batch.arms.size == 0:
             return
         keys = batch.segments.astype(np.int64) * MOST_ARMS + batch.arms
@@ -135,12 +138,11 @@ class _Cells:
             self._first = int(times[0] // self._width)
         self._rows += keys.size
         self.earliest, self.latest = min(self.earliest, batch.times.min()), max(self.latest, batch.times.max())
+        rows = pairs, times, batch.rewards, batch.costs, batch.propensities, batch.delays_s, batch.answered
         row = 0
         while row < keys.size:
-            row = _accumulate(
-                row, pairs, times, batch.rewards, batch.costs, batch.propensities, batch.delays_s, batch.answered,
-                self._sums, self._extremes, self._delays, self._first, self._width, self._limit,
-            )  # fmt: skip
+            blocks = self._first, self._width, self._limit
+            row = _accumulate(row, *rows, self._sums, self._extremes, self._delays, *blocks)
             if row < keys.size:
                 self._make_room(float(times[row]))
 
@@ -156,11 +158,11 @@ class _Cells:
                 )
             self._limit //= 2
             while self.used_blocks().max(initial=0) >= self._limit:
-                self._fold()
+                self._widen()
             self._sums = self._sums[:, : self._limit].copy()
 
     def _make_room(self, when: float) -> None:
-        """Move or widen the blocks until there is one for `when`."""
+        """Move or widen the blocks until one of them contains `when`."""
         while True:
             block, last = int(when // self._width), self._first + int(self.used_blocks().max(initial=0))
             low, high = min(self._first, block), max(last, block)
@@ -170,10 +172,10 @@ class _Cells:
                     self._sums = np.concatenate([np.zeros_like(self._sums[:, :shift]), self._sums[:, :-shift]], axis=1)
                 self._first = low
                 return
-            self._fold()
+            self._widen()
 
-    def _fold(self) -> None:
-        """Blocks twice as wide."""
+    def _widen(self) -> None:
+        """Make blocks twice as wide."""
         wide = np.zeros_like(self._sums)
         for place in range(self._sums.shape[1]):
             wide[:, (self._first + place) // 2 - self._first // 2] += self._sums[:, place]
@@ -192,7 +194,7 @@ class _Cells:
         for code, pairs in by_segment.items():
             pairs.sort(key=lambda pair: log.arms.names[self.keys[pair] % MOST_ARMS])
             segments.append(
-                SegmentSums(
+                LogSums(
                     log.segments.names[code],
                     tuple(log.arms.names[self.keys[pair] % MOST_ARMS] for pair in pairs),
                     self._sums[pairs][:, used],

@@ -1,8 +1,8 @@
 """Bootstrap over blocks of time, inside groups of neighbours.
 
-What happens within a block hangs together, so blocks are drawn, not rows. A rate that drifts over the log is no sampling error, so
-blocks are drawn only in place of their neighbours: in groups of four adjacent ones. A plain bootstrap of m blocks shows (m - 1)/m
-of the variance; drawing m - 1 of them and weighing each m/(m - 1) shows all of it [Rao1988].
+Rows of one block are correlated, so blocks are drawn, not rows. A rate that drifts over the log is no sampling error, so blocks are
+drawn within groups of four adjacent ones. A plain bootstrap of m blocks shows (m - 1)/m of the variance. Drawing m - 1 blocks, each
+with the weight m/(m - 1), shows all of it [Rao1988].
 
 References
 ----------
@@ -45,7 +45,7 @@ def block_weights(n_blocks: int, replicates: int = REPLICATES, *, seed: int) -> 
 
 
 def interval(replicates: Floats, n_blocks: int) -> tuple[Floats, Floats]:
-    """The 95% interval: the estimate (row 0) and Student's t times the standard deviation of the replicates either way.
+    """The 95% interval: the estimate (row 0) and Student's t times the standard deviation of the replicates on both sides.
 
     Degrees of freedom are blocks less groups. Measured on example logs, percentiles of the replicates cover a point less.
 

@@ -1,9 +1,9 @@
 """Distribution-free bounds: they hold for any law of rewards in [0, 1] (of costs up to the largest seen), at any number of rows.
 
-With logged propensities: x = w (r - q) on rows of the arm and 0 on others has mean (value - q) for any q that does not look at
-r. So q is the arm's mean in every other block, used in the blocks between, and [Maurer2009] bounds the mean of x in each half.
-Without, given which arm took which row, the value is a weighted sum of independent rewards, and Hoeffding's inequality bounds
-that.
+With logged propensities: x = w (r - q) on rows of the arm and 0 on others has mean (value - q) for any q that does not depend on r.
+So q is the arm's mean in the even blocks for the odd ones and vice versa, and [Maurer2009] bounds the mean of x in each half.
+Without propensities: given the arm of each row, the value is a weighted sum of independent rewards, which Hoeffding's inequality
+bounds.
 
 References
 ----------
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.replay.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, N, R, SegmentSums, W
+from thrifty.replay.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, LogSums, N, R, W
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def bernstein(rows: float, total: float, squares: float, width: float, delta: fl
     return math.sqrt(2.0 * variance * level / rows) + 7.0 * width * level / (3.0 * max(rows - 1.0, 1.0))
 
 
-def bound_logged(pairs: Sequence[tuple[SegmentSums, int]], columns: tuple[int, ...] = REWARD, delta: float = DELTA) -> Floats:
+def bound_logged(pairs: Sequence[tuple[LogSums, int]], columns: tuple[int, ...] = REWARD, delta: float = DELTA) -> Floats:
     """(2,) low and high of the mean reward (or cost) when in each of these segments one arm takes every request."""
     value, half = 0.0, 0.0
     everything = float(sum(sums.rows for sums, _ in pairs))

@@ -1,4 +1,4 @@
-"""Columns: which column of a log means what, and how missing outcomes and prices are read."""
+"""Columns: the meaning of the columns of a log, and how missing outcomes and prices are handled."""
 
 import difflib
 import tomllib
@@ -23,14 +23,14 @@ class Columns:
     reward : a number in [0, 1], or a status when `success` names those that count as 1
     cost : what the row cost; not needed with `prices`
     segment : the kind of request; without it the log is one segment
-    time : when it was; without it rows are taken in their order
-    propensity : the probability with which the arm was chosen; without it shares by segment and time stand in, as an assumption
-    id : what names a row once; a second row of the same id is left out
-    outcome_time : when the outcome came back, for delays
-    success : statuses that count as a reward of 1, all others count as 0
-    missing : a row without an outcome counts as a "failure" (the default), is left out ("ignore", the default for what
-        `thrifty export` wrote, where deadlines have spoken already), or is a failure once `deadline_s` has passed and
-        is left out, with all rows as young as that, before ("censored")
+    time : the time of the decision; without it the order of the rows counts
+    propensity : the probability with which the arm was chosen; without it shares by segment and time are used, as an assumption
+    id : identifies a row; a second row with the same id is left out
+    outcome_time : the time when the outcome came back, for delays
+    success : statuses that count as a reward of 1; all others count as 0
+    missing : how a row without an outcome counts. "failure" (the default): as a failure. "ignore" (the default for a log that
+        `thrifty export` wrote, in which deadlines are applied already): it is left out. "censored": as a failure if it is older
+        than `deadline_s`; all younger rows are left out
     deadline_s : how long an outcome may take, for "censored"
     prices : prices by arm, in place of a cost column
 
@@ -63,7 +63,7 @@ class Columns:
 
     @classmethod
     def load(cls, given: Mapping[str, Any], *, file: str | Path | None = None) -> "Columns":
-        """From values that are not None, over those of a TOML file, over the defaults.
+        """From the given values, then a TOML file, then the defaults. A given value of None is ignored.
 
         >>> Columns.load({"arm": "route", "success": "delivered,read", "cost": None}).success
         ('delivered', 'read')
@@ -82,18 +82,18 @@ class Columns:
         return cls(**values)
 
     def named(self) -> dict[str, str]:
-        """The columns to read, by what they mean."""
+        """The columns to read, by meaning."""
         meanings = ("arm", "reward") if self.prices is not None else ("arm", "reward", "cost")
         named = {meaning: getattr(self, meaning) for meaning in meanings}
         return named | {meaning: getattr(self, meaning) for meaning in _OPTIONAL if getattr(self, meaning) is not None}
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing was said about where arms, rewards, costs and times are."""
+        """True if the columns of arms, rewards, costs and times are the default ones."""
         return (self.arm, self.reward, self.cost, self.time, self.prices) == ("arm", "reward", "cost", None, None)
 
     def check(self, present: Sequence[str]) -> None:
-        """A ValueError when a named column is not there, with the nearest one that is."""
+        """Raise a ValueError if a named column is missing; the message has the most similar name."""
         for meaning, name in self.named().items():
             if name not in present:
                 near = difflib.get_close_matches(name, present, n=1, cutoff=0.5)

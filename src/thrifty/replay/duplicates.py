@@ -1,4 +1,4 @@
-"""Repeated ids, found in bounded memory: two hash sets of the ids of the last millions of rows."""
+"""Repeated ids, found in bounded memory: two hash sets hold the ids of the last millions of rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from thrifty.compiled import builder
 
 GENERATION = 1 << 21
-"""Ids kept in one set, a power of two. A repetition is found when it comes at most so many rows later."""
+"""Ids in one set, a power of two. A repeated id is found if it comes at most this many rows later."""
 
 
 class SeenIds:
-    """Remembers the last 2 million ids at least, as 64-bit hashes.
+    """Remembers at least the last 2 million ids, as 64-bit hashes.
 
     >>> SeenIds().repeated(np.array([7, 8, 7], dtype=np.uint64)).tolist()
     [False, False, True]
@@ -21,7 +21,7 @@ class SeenIds:
         self._count, self._most = 0, generation
 
     def repeated(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which of these ids came before, here or earlier; all of them are remembered."""
+        """Which of these ids were seen before, in this call or an earlier one. Remembers all of them."""
         found = np.zeros(hashes.size, dtype=np.bool_)
         first = 0
         while first < hashes.size:

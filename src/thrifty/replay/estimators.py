@@ -1,4 +1,4 @@
-"""Estimators: what each arm would have brought and cost, had it taken every request of its segment.
+"""Estimators: the mean reward and cost of each arm, if it had taken every request of its segment.
 
 With N rows of a segment, w = 1/p on rows of arm a, and strata h of neighbouring blocks of time:
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.replay.aggregates import RR, WC, WR, WW, C, N, R, SegmentSums, W
+from thrifty.replay.aggregates import RR, WC, WR, WW, C, LogSums, N, R, W
 from thrifty.replay.bootstrap import block_groups, interval
 from thrifty.replay.bounds import COST, REWARD, bound_assumed, bound_logged
 
@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 ESTIMATORS = ("dr", "ips", "snips", "dm")
 ROWS_PER_STRATUM = 50  # of an average arm
 FEWEST_ROWS, FEWEST_EFFECTIVE, MOST_UNSEEN = 30, 30.0, 0.1
-"""Below so many rows of an arm, or effective rows, or above this share of the traffic at times when the arm was not in use,
-nothing is said about it."""
+"""An arm has no estimate if it has fewer rows or effective rows than this, or if it was not in use during a larger share of the
+traffic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,10 @@ class SegmentEstimates:
     `replicates` holds, by estimator, (1 + B, K) rewards and costs, the estimates themselves in row 0. `bound` is (2, 2, K): low
     and high of the distribution-free bounds of reward and cost, `spread` the sum of squared weights behind those without
     propensities. `effective` is the effective sample size, `unseen` the share of the traffic at times when the arm was not
-    used, `refusals` why nothing is said about an arm (empty where something is).
+    used, `refusals` the reason why an arm has no estimate (empty where it has one).
     """
 
-    sums: SegmentSums
+    sums: LogSums
     traffic: Floats
     replicates: dict[str, tuple[Floats, Floats]]
     bound: Floats
@@ -55,7 +55,7 @@ class SegmentEstimates:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """(K,) arms about which something is said."""
+        """(K,) the arms that have an estimate."""
         return np.array([not reason for reason in self.refusals])
 
     def reward(self, estimator: str = "dr") -> Floats:
@@ -67,7 +67,7 @@ class SegmentEstimates:
         return np.asarray(self.replicates[estimator][1][0])
 
 
-def strata_of(sums: SegmentSums, n_blocks: int) -> list[NDArray[np.int64]]:
+def strata_of(sums: LogSums, n_blocks: int) -> list[NDArray[np.int64]]:
     """Blocks of a segment in strata of whole groups, so coarse that an average arm has `ROWS_PER_STRATUM` rows in each."""
     groups = block_groups(n_blocks)
     count = min(max(sums.rows // (ROWS_PER_STRATUM * len(sums.arms)), 1), len(groups))
@@ -76,7 +76,7 @@ def strata_of(sums: SegmentSums, n_blocks: int) -> list[NDArray[np.int64]]:
     ]
 
 
-def estimate_segment(sums: SegmentSums, weights: Floats, *, weighted: bool) -> SegmentEstimates:
+def estimate_segment(sums: LogSums, weights: Floats, *, weighted: bool) -> SegmentEstimates:
     """All estimates of one segment, from its sums and the bootstrap's weights (1 + B, blocks).
 
     >>> import polars
@@ -90,10 +90,10 @@ def estimate_segment(sums: SegmentSums, weights: Floats, *, weighted: bool) -> S
 
     """
     strata = strata_of(sums, weights.shape[1])
-    folded = [_fold(weights[:, blocks], sums.sums[:, blocks]) for blocks in strata]
-    traffic = sum((part[:, :, _N].sum(axis=1) for part in folded), start=np.zeros(weights.shape[0]))
-    replicates = _replicates(folded, traffic, weighted=weighted)
-    counts = np.array([part[0, :, _N] for part in folded])  # (H, K)
+    strata_sums = [_weigh(weights[:, blocks], sums.sums[:, blocks]) for blocks in strata]
+    traffic = sum((part[:, :, _N].sum(axis=1) for part in strata_sums), start=np.zeros(weights.shape[0]))
+    replicates = _replicates(strata_sums, traffic, weighted=weighted)
+    counts = np.array([part[0, :, _N] for part in strata_sums])  # (H, K)
     shares = counts.sum(axis=1) / max(counts.sum(), 1.0)
     unseen = (shares[:, np.newaxis] * (counts == 0)).sum(axis=0)
     if weighted:
@@ -119,22 +119,22 @@ def estimate_segment(sums: SegmentSums, weights: Floats, *, weighted: bool) -> S
 
 
 _COLUMNS = [N, R, C, W, WR, WC]
-_N, _R, _C, _W, _WR, _WC = range(6)  # where they are in what was folded
+_N, _R, _C, _W, _WR, _WC = range(6)  # their places in the sums of a stratum
 
 
-def _fold(weights: Floats, sums: Floats) -> Floats:
-    """(1 + B, K, 6) of one stratum: rows, rewards, costs, weights, weighted rewards and weighted costs."""
+def _weigh(weights: Floats, sums: Floats) -> Floats:
+    """(1 + B, K, 6) sums of one stratum under the bootstrap's weights, in the order of `_COLUMNS`."""
     return np.asarray(np.tensordot(weights, sums[:, :, _COLUMNS], axes=(1, 1)))
 
 
-def _replicates(folded: list[Floats], traffic: Floats, *, weighted: bool) -> dict[str, tuple[Floats, Floats]]:
-    everything = np.add.reduce(folded)
+def _replicates(strata_sums: list[Floats], traffic: Floats, *, weighted: bool) -> dict[str, tuple[Floats, Floats]]:
+    everything = np.add.reduce(strata_sums)
     rows = traffic[:, np.newaxis]
     found: dict[str, list[Floats]] = {name: [] for name in ESTIMATORS}
     for plain, heavy in ((_R, _WR), (_C, _WC)):
         usual = _ratio(everything[:, :, plain], everything[:, :, _N])
         dm, missed, weight, value = (np.zeros_like(usual) for _ in range(4))
-        for part in folded:
+        for part in strata_sums:
             here = part[:, :, _N].sum(axis=1, keepdims=True)
             q = np.where(part[:, :, _N] > 0, _ratio(part[:, :, plain], part[:, :, _N]), usual)
             dm += here * q
@@ -153,7 +153,7 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
-def _refusals(sums: SegmentSums, effective: Floats, unseen: Floats) -> tuple[str, ...]:
+def _refusals(sums: LogSums, effective: Floats, unseen: Floats) -> tuple[str, ...]:
     reasons = []
     for place, rows in enumerate(sums.totals[:, N]):
         if len(sums.arms) == 1:

@@ -1,9 +1,9 @@
-"""Evaluation: what today's choice, the best arms, and the cheapest arms above the floor bring and cost, by every estimator."""
+"""Evaluation: reward and cost of today's choices, of the best arms and of the cheapest arms above the floor, by every estimator."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from thrifty.replay.bounds import COST, DELTA, REWARD, bound_assumed, bound_logg
 from thrifty.replay.estimators import ESTIMATORS, SegmentEstimates
 from thrifty.replay.evidence import (
     OVERALL,
+    Comparable,
     Evidence,
     Progress,
     assumptions,
@@ -35,8 +36,8 @@ Floats = NDArray[np.float64]
 class Replay:
     """What `replay` returns.
 
-    `policies` is a polars frame with one row per policy, alpha and estimator; `segments` has the same for every segment by the
-    first estimator; `evidence` is what they were made from.
+    `policies` is a polars frame with one row per policy, alpha and estimator. `segments` has the same rows for every segment, by
+    the first estimator. `evidence` is the source of both.
     """
 
     policies: Any
@@ -45,7 +46,7 @@ class Replay:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the numbers rest on, in words."""
+        """The assumptions behind the numbers, in words."""
         return assumptions(self.evidence)
 
 
@@ -58,16 +59,16 @@ def replay(
     plays: int = PLAYS,
     progress: Progress | None = None,
 ) -> Replay:
-    """What other choices would have brought and cost over the span of a log.
+    """Estimate what other choices would have brought and cost over the span of a log.
 
     Parameters
     ----------
     log : see `Log`
     alphas : subsidy factors in [0, 1]
-    policies : learning policies to play through the log by rejection replay, each of which reads it once more; may be none
+    policies : learning policies to play through the log by rejection replay; each reads the log once more
     seed : of the bootstrap and of the plays
     plays : how often each policy is played through
-    progress : called with (what is under way, rows read so far)
+    progress : called with (the current step, rows read so far)
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
@@ -79,91 +80,148 @@ def replay(
     alphas = [checked_alpha(alpha) for alpha in alphas]
     chosen = [policy(spec) for spec in policies]
     evidence = examine(log, seed=seed, progress=progress)
-    told = [(whole, halves) for whole, halves in zip(evidence.estimates, evidence.halves, strict=True) if whole.usable.sum() > 1]
     overall, by_segment = [_today(evidence)], []
-    ways: list[tuple[str, float | None]] = [("always the best", None), ("always the cheapest", None)]
-    ways += [("cheapest above the floor", alpha) for alpha in alphas]
-    for name, alpha in ways if told else ():
-        overall += [_chosen(evidence, told, name, alpha, estimator) for estimator in ESTIMATORS]
-        by_segment += [_chosen(evidence, [each], name, alpha, "dr") for each in told]
-    for each_policy in chosen:
-        report = None if progress is None else (lambda rows, label=each_policy.label: progress(f"replaying {label}", rows))
-        played = replay_policy(
-            log, evidence.aggregates, evidence.estimates, each_policy, alphas, seed=seed, plays=plays, progress=report
-        )
+    for choice in _fixed_choices(alphas) if evidence.comparable else ():
+        overall += [_fixed(evidence, evidence.comparable, choice, estimator) for estimator in ESTIMATORS]
+        by_segment += [_fixed(evidence, [each], choice, "dr") for each in evidence.comparable]
+    for each in chosen:
+        report = None if progress is None else (lambda rows, label=each.label: progress(f"replaying {label}", rows))
+        played = replay_policy(log, evidence.aggregates, evidence.estimates, each, alphas, seed=seed, plays=plays, progress=report)
         for alpha, replayed in played.items():
-            overall.append(_played(evidence, replayed, list(evidence.estimates), each_policy.label, alpha))
-            by_segment += [
-                _played(evidence, [one], [about], each_policy.label, alpha)
-                for one, about in zip(replayed, evidence.estimates, strict=True)
-            ]
-    pl = require_polars()
-    return Replay(pl.DataFrame(overall, infer_schema_length=None), pl.DataFrame(by_segment, infer_schema_length=None), evidence)
+            overall.append(_played(evidence, replayed, list(evidence.estimates), each.label, alpha))
+            pairs = zip(replayed, evidence.estimates, strict=True)
+            by_segment += [_played(evidence, [one], [about], each.label, alpha) for one, about in pairs]
+    return Replay(_frame(overall), _frame(by_segment), evidence)
 
 
-def _row(
-    name: str, alpha: float | None, estimator: str, segment: str, arm: str, *, rows: float, effective: float, traffic: float,
-    reward: Floats, cost: Floats, sure: tuple[Floats, Floats], change: Floats, saving: Floats, refused: str,
-) -> dict[str, Any]:  # fmt: skip
-    ranges: dict[str, float] = {}
-    for what, values in (("reward", reward), ("cost", cost)):
-        ranges |= {what: values[0], f"{what}_low": values[1], f"{what}_high": values[2]}
-    return {
-        "policy": name, "alpha": alpha, "estimator": estimator, "segment": segment, "arm": arm, "rows": round(rows),
-        "effective_rows": float(effective), "traffic": traffic, **{key: float(value) for key, value in ranges.items()},
-        "reward_sure_low": float(sure[0][0]), "reward_sure_high": float(sure[0][1]),
-        "cost_sure_low": float(sure[1][0]), "cost_sure_high": float(sure[1][1]),
-        "reward_change": float(change[0]), "reward_change_low": float(change[1]), "reward_change_high": float(change[2]),
-        "saving": float(saving[0]), "saving_low": float(saving[1]), "saving_high": float(saving[2]), "refused": refused,
-    }  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class _Estimate:
+    """One row of the result: what a policy brings and costs in one segment or overall, by one estimator.
+
+    `reward`, `cost`, `change` (of the reward, against today) and `saving` are (value, low, high). `sure` has the distribution-free
+    bounds (low, high) of reward and cost.
+    """
+
+    policy: str
+    alpha: float | None
+    estimator: str
+    segment: str
+    rows: float
+    effective: float
+    traffic: float
+    reward: Floats
+    cost: Floats
+    sure: tuple[Floats, Floats]
+    change: Floats
+    saving: Floats
+    arm: str = ""
+    refused: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The estimate as a row of the frame."""
+        first = {"policy": self.policy, "alpha": self.alpha, "estimator": self.estimator, "segment": self.segment, "arm": self.arm}
+        sizes = {"rows": round(self.rows), "effective_rows": float(self.effective), "traffic": self.traffic}
+        return {
+            **first,
+            **sizes,
+            **_with_interval("reward", self.reward),
+            **_with_interval("cost", self.cost),
+            **_interval("reward_sure", self.sure[0]),
+            **_interval("cost_sure", self.sure[1]),
+            **_with_interval("reward_change", self.change),
+            **_with_interval("saving", self.saving),
+            "refused": self.refused,
+        }
+
+
+def _with_interval(name: str, values: Floats) -> dict[str, float]:
+    return {name: float(values[0]), **_interval(name, values[1:])}
+
+
+def _interval(name: str, ends: Floats) -> dict[str, float]:
+    return {f"{name}_low": float(ends[0]), f"{name}_high": float(ends[1])}
+
+
+def _frame(estimates: list[_Estimate]) -> Any:
+    return require_polars().DataFrame([estimate.row() for estimate in estimates], infer_schema_length=None)
 
 
 _NOTHING = np.full(3, np.nan)
+_NO_BOUND = np.full(2, np.nan)
 
 
-def _today(evidence: Evidence) -> dict[str, Any]:
+def _today(evidence: Evidence) -> _Estimate:
     reward, cost = evidence.today
     n = evidence.weights.shape[1]
     rows = evidence.aggregates.rows
-    half = math.sqrt(math.log(2.0 / DELTA) / (2.0 * rows))
-    sure = np.clip([reward[0] - half, reward[0] + half], 0.0, 1.0)
-    return _row(
-        "today", None, "mean of the log", OVERALL, "", rows=rows, effective=rows, traffic=1.0, reward=spread(reward, n),
-        cost=spread(cost, n), sure=(sure, np.full(2, np.nan)), change=np.zeros(3), saving=np.zeros(3), refused="",
-    )  # fmt: skip
+    return _Estimate(
+        "today",
+        None,
+        "mean of the log",
+        OVERALL,
+        rows=rows,
+        effective=rows,
+        traffic=1.0,
+        reward=spread(reward, n),
+        cost=spread(cost, n),
+        sure=(_hoeffding(float(reward[0]), rows), _NO_BOUND),
+        change=np.zeros(3),
+        saving=np.zeros(3),
+    )
 
 
-Told = tuple[SegmentEstimates, tuple[SegmentEstimates, SegmentEstimates]]
+def _hoeffding(mean: float, rows: float) -> Floats:
+    """(2,) Hoeffding's bound of a mean of independent rewards in [0, 1]."""
+    half = math.sqrt(math.log(2.0 / DELTA) / (2.0 * rows)) if rows else math.nan
+    return _in_unit(np.array([mean - half, mean + half]))
 
 
-def _chosen(evidence: Evidence, told: list[Told], name: str, alpha: float | None, estimator: str) -> dict[str, Any]:
-    """One arm per segment, chosen and valued crosswise; the arm named is that of the whole log."""
+class _FixedChoice(NamedTuple):
+    """Always the cheapest arm above the floor of `level`: level 0 is the best arm, level 1 the cheapest."""
+
+    name: str
+    alpha: float | None
+    level: float
+
+
+def _fixed_choices(alphas: Sequence[float]) -> list[_FixedChoice]:
+    extremes = [_FixedChoice("always the best", None, 0.0), _FixedChoice("always the cheapest", None, 1.0)]
+    return [*extremes, *(_FixedChoice("cheapest above the floor", alpha, alpha) for alpha in alphas)]
+
+
+def _fixed(evidence: Evidence, segments: list[Comparable], choice: _FixedChoice, estimator: str) -> _Estimate:
+    """One arm per segment, chosen and valued crosswise. In one segment alone, the arm named is the choice of the whole log."""
     n = evidence.weights.shape[1]
-    level = alpha if alpha is not None else 0.0 if name == "always the best" else 1.0
-    parts = [part for _, halves in told for part in crosswise(halves, level)]
+    parts = [part for _, halves in segments for part in crosswise(halves, choice.level)]
     reward, cost = crosswise_value(parts, estimator)
-    was_reward, was_cost = logged_value([whole for whole, _ in told], evidence.weights)
+    was_reward, was_cost = logged_value([whole for whole, _ in segments], evidence.weights)
     rows = sum(each.sums.rows for each, _, _ in parts)
-    one = told[0][0] if len(told) == 1 else None
-    return _row(
-        name, alpha, estimator, OVERALL if one is None else one.sums.name,
-        "" if one is None else one.sums.arms[floor_choice(one, level)],
+    one = segments[0].whole if len(segments) == 1 else None
+    return _Estimate(
+        choice.name,
+        choice.alpha,
+        estimator,
+        OVERALL if one is None else one.sums.name,
+        arm="" if one is None else one.sums.arms[floor_choice(one, choice.level)],
         rows=sum(each.sums.totals[arm, 0] for each, arm, _ in parts),
         effective=1.0 / sum((each.sums.rows / rows) ** 2 / max(each.effective[arm], 1e-300) for each, arm, _ in parts),
-        traffic=rows / evidence.aggregates.rows, reward=_in_unit(spread(reward, n)), cost=spread(cost, n),
-        sure=_sure(evidence, told, level), change=spread(reward - was_reward, n),
-        saving=spread(1.0 - cost / np.maximum(was_cost, 1e-300), n), refused="",
-    )  # fmt: skip
+        traffic=rows / evidence.aggregates.rows,
+        reward=_in_unit(spread(reward, n)),
+        cost=spread(cost, n),
+        sure=_sure(evidence, segments, choice.level),
+        change=spread(reward - was_reward, n),
+        saving=spread(1.0 - cost / np.maximum(was_cost, 1e-300), n),
+    )
 
 
 def _in_unit(values: Floats) -> Floats:
     return np.asarray(np.clip(values, 0.0, 1.0), dtype=np.float64)
 
 
-def _sure(evidence: Evidence, told: list[Told], alpha: float) -> tuple[Floats, Floats]:
-    """Distribution-free bounds of reward and cost of a way of choosing: each half has its own, and they are averaged."""
-    rows = sum(whole.sums.rows for whole, _ in told)
-    crossed = [crosswise(halves, alpha) for _, halves in told]
+def _sure(evidence: Evidence, segments: list[Comparable], alpha: float) -> tuple[Floats, Floats]:
+    """Distribution-free bounds of reward and cost of a choice: the mean of the bounds of both halves."""
+    rows = sum(whole.sums.rows for whole, _ in segments)
+    crossed = [crosswise(halves, alpha) for _, halves in segments]
     found = []
     for metric, columns in ((0, REWARD), (1, COST)):
         bound = np.zeros(2)
@@ -189,18 +247,24 @@ def _sure_half(parts: list[tuple[SegmentEstimates, int]], metric: int, columns: 
     return bound_assumed(float(value), squared, unseen, 1.0, columns, DELTA / 2.0)
 
 
-def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEstimates], name: str, alpha: float) -> dict[str, Any]:
+def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEstimates], name: str, alpha: float) -> _Estimate:
     """A learning policy, by rejection replay."""
-    told = [about for one, about in zip(replayed, estimates, strict=True) if not one.refusal]
+    matched = [about for one, about in zip(replayed, estimates, strict=True) if not one.refusal]
     reward, cost, matches = replayed_value(replayed, estimates, evidence.weights)
-    was = logged_value(told, evidence.weights) if told else (_NOTHING, _NOTHING)
-    refused = next((one.refusal for one in replayed if one.refusal), "") if not told or len(replayed) == 1 else ""
-    half = math.sqrt(math.log(2.0 / DELTA) / (2.0 * matches)) if matches else math.nan
-    change = reward - was[0][0]
-    saving = 1.0 - cost[[0, 2, 1]] / max(float(was[1][0]), 1e-300) if told else _NOTHING
-    return _row(
-        name, alpha, "rejection replay", estimates[0].sums.name if len(estimates) == 1 else OVERALL, "",
-        rows=matches, effective=matches, traffic=sum(float(each.traffic[0]) for each in told) / evidence.aggregates.rows,
-        reward=reward, cost=cost, sure=(np.clip([reward[0] - half, reward[0] + half], 0.0, 1.0), np.full(2, np.nan)),
-        change=change, saving=saving, refused=refused,
-    )  # fmt: skip
+    was = logged_value(matched, evidence.weights) if matched else (_NOTHING, _NOTHING)
+    refusal = next((one.refusal for one in replayed if one.refusal), "")
+    return _Estimate(
+        name,
+        alpha,
+        "rejection replay",
+        estimates[0].sums.name if len(estimates) == 1 else OVERALL,
+        rows=matches,
+        effective=matches,
+        traffic=sum(float(each.traffic[0]) for each in matched) / evidence.aggregates.rows,
+        reward=reward,
+        cost=cost,
+        sure=(_hoeffding(float(reward[0]), matches), _NO_BOUND),
+        change=reward - was[0][0],
+        saving=1.0 - cost[[0, 2, 1]] / max(float(was[1][0]), 1e-300) if matched else _NOTHING,
+        refused=refusal if not matched or len(replayed) == 1 else "",
+    )

@@ -1,8 +1,7 @@
-"""Evidence: everything that one pass over a log tells, and how arms are chosen from it without flattering them.
+"""Evidence: all estimates that one pass over a log gives, and choices of arms that are valued without bias.
 
-An arm that looks best is valued too highly by the rows that made it look best. So what a way of choosing brings is estimated
-crosswise: time is cut into groups of blocks that alternate between two halves, arms are chosen in one half and valued in the other,
-and the other way round.
+The rows that make an arm look best also overrate it. So the value of a choice is estimated crosswise: groups of blocks of time
+alternate between two halves, arms are chosen in one half and valued in the other, and vice versa.
 """
 
 import math
@@ -33,9 +32,7 @@ OVERALL = "all segments"
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known after one pass: aggregates, estimates of every segment, whole and in two halves, bootstrap weights,
-    profile. Made by `examine`.
-    """
+    """The result of `examine`: aggregates, bootstrap weights, a profile, and the estimates of every segment and its halves."""
 
     log: Log
     aggregates: Aggregates
@@ -51,9 +48,22 @@ class Evidence:
         return LOGGED if self.aggregates.weighted else ESTIMATED
 
     @property
+    def comparable(self) -> list["Comparable"]:
+        """The segments in which at least two arms have an estimate."""
+        pairs = zip(self.estimates, self.halves, strict=True)
+        return [Comparable(whole, halves) for whole, halves in pairs if whole.usable.sum() > 1]
+
+    @property
     def today(self) -> tuple[Floats, Floats]:
         """(1 + B,) mean reward and mean cost of the log, with replicates."""
         return logged_value(self.estimates, self.weights)
+
+
+class Comparable(NamedTuple):
+    """The estimates of one segment from the whole log, and from each half of it."""
+
+    whole: SegmentEstimates
+    halves: tuple[SegmentEstimates, SegmentEstimates]
 
 
 def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evidence:
@@ -74,7 +84,7 @@ def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evi
 
 
 def _halves(whole: SegmentEstimates, weights: Floats, *, weighted: bool) -> tuple[SegmentEstimates, SegmentEstimates]:
-    """Estimates from every other group of blocks, and from those between; they judge the arms that the whole judges."""
+    """Estimates from the even groups of blocks and from the odd ones, for the arms that have an estimate in the whole segment."""
     groups = block_groups(weights.shape[1])
     pair = []
     for start in (0, 1):
@@ -84,25 +94,25 @@ def _halves(whole: SegmentEstimates, weights: Floats, *, weighted: bool) -> tupl
     return pair[0], pair[1]
 
 
-class Part(NamedTuple):
-    """One half of a segment, the arm that was chosen in the other half, and (1 + B,) the arms chosen in its replicates."""
+class HalfChoice(NamedTuple):
+    """One half of a segment, the arm chosen in the other half, and (1 + B,) the arms chosen in the replicates of that half."""
 
     estimates: SegmentEstimates
     arm: int
     arms: NDArray[np.int64]
 
 
-def crosswise(halves: tuple[SegmentEstimates, SegmentEstimates], alpha: float) -> list[Part]:
+def crosswise(halves: tuple[SegmentEstimates, SegmentEstimates], alpha: float) -> list[HalfChoice]:
     """Each half with the cheapest arm above the floor in the other; alpha = 0 is the best arm, 1 the cheapest."""
     one, other = (_choices(half, alpha) for half in halves)
-    return [Part(halves[0], int(other[0]), other), Part(halves[1], int(one[0]), one)]
+    return [HalfChoice(halves[0], int(other[0]), other), HalfChoice(halves[1], int(one[0]), one)]
 
 
 def _choices(estimates: SegmentEstimates, alpha: float) -> NDArray[np.int64]:
-    """(1 + B,) what would be chosen by the estimate and by every replicate."""
-    told = np.flatnonzero(estimates.usable)
-    rewards, costs = (np.ascontiguousarray(replicates[:, told]) for replicates in estimates.replicates["dr"])
-    return np.asarray(told[_choose_each(rewards, costs, alpha)], dtype=np.int64)
+    """(1 + B,) the arms that the estimate and every replicate would choose."""
+    arms = np.flatnonzero(estimates.usable)
+    rewards, costs = (np.ascontiguousarray(replicates[:, arms]) for replicates in estimates.replicates["dr"])
+    return np.asarray(arms[_choose_each(rewards, costs, alpha)], dtype=np.int64)
 
 
 @builder
@@ -113,11 +123,11 @@ def _choose_each(rewards: Any, costs: Any, alpha: float) -> Any:
     return chosen
 
 
-def crosswise_value(parts: Sequence[Part], estimator: str = "dr") -> tuple[Floats, Floats]:
-    """(1 + B,) mean reward and mean cost over parts of segments, in each of which one arm takes every request.
+def crosswise_value(parts: Sequence[HalfChoice], estimator: str = "dr") -> tuple[Floats, Floats]:
+    """(1 + B,) mean reward and mean cost over halves of segments, in each of which one arm takes every request.
 
-    A replicate is the estimate and an error: that of the arm which the replicate itself would choose. The halves choose the same
-    arm mostly when both overrate it, so that their errors go together, and replicates with a fixed arm would not show it.
+    A replicate is the estimate plus an error: that of the arm which the replicate itself would choose. The halves choose the same
+    arm mostly when both overrate it, so their errors are correlated. Replicates with a fixed arm would not show this.
     """
     traffic = np.add.reduce([part.estimates.traffic for part in parts])
     results = []
@@ -131,27 +141,27 @@ def crosswise_value(parts: Sequence[Part], estimator: str = "dr") -> tuple[Float
 
 
 def logged_value(estimates: Sequence[SegmentEstimates], weights: Floats) -> tuple[Floats, Floats]:
-    """(1 + B,) mean reward and mean cost of what was done, over these segments."""
+    """(1 + B,) mean reward and mean cost in the log, over these segments."""
     traffic = np.add.reduce([each.traffic for each in estimates])
     totals = np.add.reduce([each.sums.sums.sum(axis=0) for each in estimates])
     return weights @ totals[:, R] / traffic, weights @ totals[:, C] / traffic
 
 
 def floor_choice(estimates: SegmentEstimates, alpha: float) -> int:
-    """The cheapest arm whose estimated reward reaches (1 - alpha) times the best, among those about which something is said."""
-    told = np.flatnonzero(estimates.usable)
-    rewards, costs = estimates.reward()[told], estimates.cost()[told]
-    return int(told[cheapest_feasible(rewards, costs, (1.0 - alpha) * rewards.max())])
+    """The cheapest arm whose estimated reward reaches (1 - alpha) times the best, among the arms that have an estimate."""
+    arms = np.flatnonzero(estimates.usable)
+    rewards, costs = estimates.reward()[arms], estimates.cost()[arms]
+    return int(arms[cheapest_feasible(rewards, costs, (1.0 - alpha) * rewards.max())])
 
 
 def best_choice(estimates: SegmentEstimates) -> int:
-    """The arm with the highest estimated reward, among those about which something is said."""
-    told = np.flatnonzero(estimates.usable)
-    return int(told[highest(estimates.reward()[told])])
+    """The arm with the highest estimated reward, among the arms that have an estimate."""
+    arms = np.flatnonzero(estimates.usable)
+    return int(arms[highest(estimates.reward()[arms])])
 
 
 def assumptions(evidence: Evidence) -> tuple[str, ...]:
-    """What every number of a log rests on, in words."""
+    """The assumptions behind every number, in words."""
     columns = evidence.log.columns
     missing = {
         "failure": "a row without an outcome counts as a failure",
@@ -163,7 +173,7 @@ def assumptions(evidence: Evidence) -> tuple[str, ...]:
         missing,
         "traffic and rates stay as they were over the span of the log, and what one request gets does not change the others",
         "intervals are 95% bootstrap intervals over blocks of time; sure bounds hold for any law with rewards in [0, 1], with 95%",
-        "what a way of choosing brings is estimated crosswise: arms are picked in one half of the time and valued in the other",
+        "choices are estimated crosswise: arms are chosen in one half of the time and valued in the other",
     )
 
 
@@ -174,7 +184,7 @@ def spread(replicates: Floats, n_blocks: int) -> Floats:
 
 
 def finite(value: Any) -> Any:
-    """`value` with None in place of numbers that JSON does not know.
+    """`value` with None in place of numbers that JSON cannot hold.
 
     >>> finite({"a": [float("nan"), 1.0]})
     {'a': [None, 1.0]}

@@ -1,4 +1,4 @@
-"""What `thrifty export` writes, and a store itself, as a log: docs/log.md says what the columns are."""
+"""Logs that `thrifty export` wrote, and stores. docs/log.md describes the columns."""
 
 import tempfile
 from dataclasses import replace
@@ -23,10 +23,11 @@ def is_exported(names: list[str]) -> bool:
 
 
 def fit_export(frame: "polars.LazyFrame", columns: Columns) -> tuple["polars.LazyFrame", Columns]:
-    """The frame with what was used and paid for in plain columns, and the columns to read.
+    """The frame with the used arm and its cost in plain columns, and the columns to read.
 
-    The arm is the one the outcome is about; what a shadow decision's caller used, nobody drew, so that propensities count only
-    when every row has one and no row is a shadow. Routers become the first part of the segment where there are several.
+    The arm is the one that the outcome is about. The arm of a shadow decision was chosen by the caller, not drawn, so propensities
+    are used only if every row has one and no row is a shadow. If there are several routers, the router is the first part of the
+    segment.
     """
     pl = require_polars()
     shadow = pl.col("shadow").cast(pl.String) == "true"
@@ -54,8 +55,9 @@ def _filled(pl: Any, name: str) -> Any:
 
 
 def unpack_store(url: str, router: str | None) -> Path:
-    """The log of a store as a Parquet file in a folder of its own, for the caller to remove; a service may be running on the
-    store.
+    """Write the log of a store to a Parquet file in a new folder, which the caller must remove.
+
+    A service may be running on the store.
     """
     from thrifty.router.export import decisions, export_log
     from thrifty.store import StoreError, open_store

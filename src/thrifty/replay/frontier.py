@@ -11,6 +11,7 @@ from thrifty.problem import checked_alpha
 from thrifty.replay.estimators import SegmentEstimates
 from thrifty.replay.evidence import (
     OVERALL,
+    Comparable,
     Evidence,
     Progress,
     best_choice,
@@ -34,9 +35,9 @@ class Frontier:
     """What `frontier` returns, as polars frames.
 
     `points` has a row per segment (and one for all segments together) and alpha: the arm, its quality and cost with intervals,
-    the saving against always taking the best arm, the share of quality given up, and how sure it is that the floor holds.
-    `changes` lists the alphas at which a segment turns to a cheaper arm. `knees` has, per segment and overall, the alpha after
-    which savings come dearest. `refused` lists the segments about which nothing is said, and why.
+    the saving against always taking the best arm, the share of quality given up, and the probability that the floor holds.
+    `changes` lists the alphas at which a segment changes to a cheaper arm. `knees` has, per segment and overall, the alpha after
+    which a further saving costs the most quality. `refused` lists the segments that have no estimate, and why.
     """
 
     points: Any
@@ -56,7 +57,7 @@ def frontier(
     source : a log, or the evidence that `examine` made of one
     alphas : subsidy factors in [0, 1], in any order
     seed : of the bootstrap
-    progress : called with (what is under way, rows read so far)
+    progress : called with (the current step, rows read so far)
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0, 1, 1] * 166 + [1] * 4, "cost": [0.2, 0.1] * 500})
@@ -67,18 +68,19 @@ def frontier(
     """
     grid = sorted({checked_alpha(alpha) for alpha in alphas})
     evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=progress)
-    pairs = [(each, halves) for each, halves in zip(evidence.estimates, evidence.halves, strict=True) if each.usable.sum() > 1]
-    told = [each for each, _ in pairs]
+    pairs = evidence.comparable
     refused = {each.sums.name: next(filter(None, each.refusals)) for each in evidence.estimates if each.usable.sum() <= 1}
-    if not told:
+    if not pairs:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
-        raise ValueError(f"no segment has two arms with overlap enough to compare them ({reasons})")
+        raise ValueError(f"no segment has two arms with enough rows to compare them ({reasons})")
     rows = [_point(evidence, [pair], alpha) for pair in pairs for alpha in grid]
     rows += [_point(evidence, pairs, alpha, name=OVERALL) for alpha in grid]
     pl = require_polars()
     points = pl.DataFrame(rows, infer_schema_length=None)
-    changes = pl.DataFrame([row for each in told for row in _changes(evidence, each)], infer_schema_length=None, schema=_CHANGES)
-    names = [*(each.sums.name for each in told), OVERALL]
+    changes = pl.DataFrame(
+        [row for each, _ in pairs for row in _changes(evidence, each)], infer_schema_length=None, schema=_CHANGES
+    )
+    names = [*(each.sums.name for each, _ in pairs), OVERALL]
     knees = {name: _knee(points.filter(segment=name)) for name in names}
     return Frontier(points, changes, knees, refused, evidence)
 
@@ -89,11 +91,8 @@ def floor_is_held(estimates: SegmentEstimates, arm: int, alpha: float) -> Floats
     return np.asarray(rewards[:, arm] >= (1.0 - alpha) * rewards[:, estimates.usable].max(axis=1) - 1e-12, dtype=np.float64)
 
 
-Told = tuple[SegmentEstimates, tuple[SegmentEstimates, SegmentEstimates]]
-
-
-def _point(evidence: Evidence, pairs: list[Told], alpha: float, *, name: str | None = None) -> dict[str, Any]:
-    """One segment, or several together by their traffic under a `name`, at one alpha; what is chosen is valued crosswise."""
+def _point(evidence: Evidence, pairs: list[Comparable], alpha: float, *, name: str | None = None) -> dict[str, Any]:
+    """One segment, or several weighted by their traffic under a `name`, at one alpha. Choices are valued crosswise."""
     parts = [part for _, halves in pairs for part in crosswise(halves, alpha)]
     reward, cost = crosswise_value(parts)
     best_reward, best_cost = crosswise_value([part for _, halves in pairs for part in crosswise(halves, 0.0)])
@@ -118,13 +117,13 @@ _CHANGES = ("segment", "alpha", "alpha_low", "alpha_high", "from_arm", "to_arm",
 
 
 def _changes(evidence: Evidence, each: SegmentEstimates) -> list[dict[str, Any]]:
-    """Arms in the order in which a growing alpha turns to them: each reaches the floor later and costs less than all before it."""
+    """The arms that are chosen as alpha grows, in order: each reaches the floor later and costs less than all before it."""
     rewards, costs = each.replicates["dr"]
-    told = np.flatnonzero(each.usable)
-    top = rewards[:, told].max(axis=1)
+    arms = np.flatnonzero(each.usable)
+    top = rewards[:, arms].max(axis=1)
     arm = best_choice(each)
     rows = []
-    needed = {int(other): 1.0 - rewards[:, other] / np.maximum(top, 1e-300) for other in told}
+    needed = {int(other): 1.0 - rewards[:, other] / np.maximum(top, 1e-300) for other in arms}
     for other in sorted(needed, key=lambda other: float(needed[other][0])):
         if costs[0, other] < costs[0, arm]:
             middle, low, high = spread(needed[other], evidence.weights.shape[1])
@@ -136,10 +135,9 @@ def _changes(evidence: Evidence, each: SegmentEstimates) -> list[dict[str, Any]]
 
 
 def _knee(points: Any) -> float:
-    """The alpha at which the saving lies highest above the straight line from no saving to the largest, as shares of what is
-    given up.
+    """The alpha at which the saving is farthest above the straight line from no saving to the largest one.
 
-    The smallest such alpha; 0 where nothing is saved.
+    The line runs over the share of quality given up. Ties go to the smallest alpha; 0 where nothing is saved.
     """
     saving, given_up = points["saving"].to_numpy(), np.maximum(points["given_up"].to_numpy(), 0.0)
     if saving.max(initial=0.0) <= 0.0:

@@ -1,4 +1,4 @@
-"""Prices by arm, where the log has no cost column: one number an arm, or a list that changes with segment and time."""
+"""Prices by arm, for a log without a cost column: one number per arm, or a list by segment and time."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""The profile of a log: arms, segments, time span, overlap, gaps, and what looks wrong. Made from the aggregates alone."""
+"""The profile of a log: arms, segments, time span, gaps, and what looks wrong. Made from the aggregates alone."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.replay.aggregates import CC, MISSING, RR, Aggregates, C, N, R, SegmentSums, delay_edges
+from thrifty.replay.aggregates import CC, MISSING, RR, Aggregates, C, LogSums, N, R, delay_edges
 from thrifty.replay.estimators import SegmentEstimates
 from thrifty.replay.source import require_polars
 
@@ -19,8 +19,8 @@ _OUTAGE = 0.6  # a block whose rate is below this share of the arm's usual one
 _FEWEST = 30  # rows in a block before it is called an outage
 
 
-def prices_are_listed(sums: SegmentSums) -> bool:
-    """Whether every arm of a segment has a price at any time, rather than random costs."""
+def prices_are_listed(sums: LogSums) -> bool:
+    """True if every arm of a segment has one price at a time, False if costs are random."""
     cells = sums.sums
     within = (cells[:, :, CC] - cells[:, :, C] ** 2 / np.maximum(cells[:, :, N], 1.0)).sum(axis=1)
     totals = sums.totals
@@ -28,7 +28,7 @@ def prices_are_listed(sums: SegmentSums) -> bool:
     return bool((within <= totals[:, N] * (LISTED * np.maximum(mean, 1e-12)) ** 2 + 1e-12).all())
 
 
-def latest_price(sums: SegmentSums) -> NDArray[np.float64]:
+def latest_price(sums: LogSums) -> NDArray[np.float64]:
     """(K,) the mean cost of every arm in the last block in which it was used."""
     rows = sums.sums[:, :, N]
     last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
@@ -36,7 +36,7 @@ def latest_price(sums: SegmentSums) -> NDArray[np.float64]:
     return np.asarray(sums.sums[place, last, C] / rows[place, last])
 
 
-def median_delay_s(sums: SegmentSums) -> NDArray[np.float64]:
+def median_delay_s(sums: LogSums) -> NDArray[np.float64]:
     """(K,) the median seconds until an outcome came back, to a factor of 1.4; NaN where unknown."""
     counts = sums.delays
     total = counts.sum(axis=1)
@@ -46,7 +46,7 @@ def median_delay_s(sums: SegmentSums) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What a log looks like: rows by arm and segment (`arms`), notes on what was done and what looks wrong."""
+    """A summary of a log: rows by arm and segment (`arms`), and notes on rows left out and on what looks wrong."""
 
     arms: Any
     segments: int
@@ -69,11 +69,19 @@ def profile(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> 
             n = totals[place, N]
             rows.append(
                 {
-                    "segment": sums.name, "arm": arm, "rows": int(n), "share": n / sums.rows, "mean_reward": totals[place, R] / n,
-                    "mean_cost": totals[place, C] / n, "no_outcome": totals[place, MISSING] / n, "median_delay_s": delays[place],
-                    "effective_rows": each.effective[place], "not_in_use": each.unseen[place], "refused": each.refusals[place],
+                    "segment": sums.name,
+                    "arm": arm,
+                    "rows": int(n),
+                    "share": n / sums.rows,
+                    "mean_reward": totals[place, R] / n,
+                    "mean_cost": totals[place, C] / n,
+                    "no_outcome": totals[place, MISSING] / n,
+                    "median_delay_s": delays[place],
+                    "effective_rows": each.effective[place],
+                    "not_in_use": each.unseen[place],
+                    "refused": each.refusals[place],
                 }
-            )  # fmt: skip
+            )
     notes = [*aggregates.tally.lines(), *_outcome_notes(aggregates), *_gaps(aggregates), *_suspicions(aggregates, estimates)]
     table = require_polars().DataFrame(rows)
     return Profile(table, len(estimates), aggregates.rows, describe_span(aggregates), tuple(notes))
@@ -89,7 +97,7 @@ def moment(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the unit that suits it.
+    """A length of time in a suitable unit.
 
     >>> duration(5400), duration(259_200)
     ('1.5 hours', '3.0 days')
@@ -101,7 +109,7 @@ def duration(seconds: float) -> str:
 
 
 def describe_span(aggregates: Aggregates) -> str:
-    """From when to when, and how it was cut into blocks."""
+    """The first and last time, and the blocks between them."""
     if not aggregates.timed:
         return f"no times: {aggregates.starts.size} blocks of {aggregates.width:,.0f} rows in the order of the log"
     span = f"{moment(aggregates.first)} to {moment(aggregates.last)} UTC"
@@ -131,7 +139,7 @@ def _gaps(aggregates: Aggregates) -> list[str]:
 
 
 def _suspicions(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> list[str]:
-    """What a person should look at."""
+    """Notes on what a person should check."""
     constant, outages, thin, repriced = [], [], [], []
     for each in estimates:
         sums, totals = each.sums, each.sums.totals
@@ -159,9 +167,11 @@ def _suspicions(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...])
                 if high[place] > 1.001 * low[place]
             ]
     kinds = (
-        ("the reward never varies", constant), ("success far below the usual for a while, an outage perhaps", outages),
-        ("hardly ever used", thin), ("the price changed", repriced),
-    )  # fmt: skip
+        ("the reward never varies", constant),
+        ("success far below the usual for a while, perhaps an outage", outages),
+        ("hardly ever used", thin),
+        ("the price changed", repriced),
+    )
     return [f"{what}: {_some(names)}" for what, names in kinds if names]
 
 

@@ -29,7 +29,7 @@ from thrifty.replay.aggregates import Aggregates, N
 from thrifty.replay.bootstrap import interval
 from thrifty.replay.estimators import SegmentEstimates, strata_of
 from thrifty.replay.profile import prices_are_listed
-from thrifty.replay.reading import Batch, Log
+from thrifty.replay.reading import Log, LogBatch
 from thrifty.statistics import Outcome, fold, no_statistics
 from thrifty.streams import make_streams, uniform
 
@@ -135,7 +135,7 @@ class _Segment:
             for alpha in (alphas if not self.refusal else ())
         }  # fmt: skip
 
-    def show(self, batch: Batch, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> None:
+    def show(self, batch: LogBatch, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> None:
         arms = self.place[batch.arms[rows]]
         mine = arms >= 0
         rows, arms = rows[mine], arms[mine]

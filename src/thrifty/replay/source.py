@@ -22,7 +22,7 @@ def require_polars() -> Any:
 def scan(source: Any) -> "polars.LazyFrame":
     """`source` as a lazy frame: a path ending in .csv, .tsv, .parquet or .jsonl, a polars frame (lazy or not), or a pandas frame.
 
-    Every column of a text file stays text until it is looked at, so that a wrong value can be named.
+    Every column of a text file is read as text, so that an error can show a wrong value as it is in the file.
 
     >>> import polars
     >>> scan(polars.DataFrame({"arm": ["a"]})).collect_schema().names()
@@ -48,7 +48,7 @@ def _scan_file(pl: Any, path: Path) -> "polars.LazyFrame":
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
     if size == 0:
-        raise ValueError(f"{path} is empty: it has not even a header")
+        raise ValueError(f"{path} is empty: it has no header")
     try:
         if path.suffix == ".parquet":
             frame = pl.scan_parquet(path)
@@ -60,7 +60,7 @@ def _scan_file(pl: Any, path: Path) -> "polars.LazyFrame":
             frame = pl.scan_csv(path, infer_schema=False, separator="\t" if path.suffix == ".tsv" else ",")
         frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"cannot read {path} as {path.suffix[1:]}: {said(error)}{_remedy(path)}") from None
+        raise ValueError(f"cannot read {path} as {path.suffix[1:]}: {first_line(error)}{_remedy(path)}") from None
     return frame  # type: ignore[no-any-return]
 
 
@@ -70,6 +70,6 @@ def _remedy(path: Path) -> str:
     return ""
 
 
-def said(error: BaseException) -> str:
-    """The first line of what an error says."""
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message."""
     return next(iter(str(error).splitlines()), type(error).__name__)

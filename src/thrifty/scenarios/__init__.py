@@ -1,6 +1,6 @@
 """Scenarios: realistic worlds, played under every policy and under what people do today."""
 
-from thrifty.scenarios.ledger import Ledger, Line, play
-from thrifty.scenarios.worlds import SCENARIOS, Course, Scenario, checked_scenario
+from thrifty.scenarios.play import PolicyResult, ScenarioResult, play
+from thrifty.scenarios.worlds import SCENARIOS, Scenario, ScenarioSegment, checked_scenario
 
-__all__ = ["SCENARIOS", "Course", "Ledger", "Line", "Scenario", "checked_scenario", "play"]
+__all__ = ["SCENARIOS", "PolicyResult", "Scenario", "ScenarioResult", "ScenarioSegment", "checked_scenario", "play"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from thrifty.pages import page, picture, table
 from thrifty.pictures import COLOURS, LOOK, MARKERS
-from thrifty.scenarios.ledger import BEST_KNOWN, WHAT_PEOPLE_DO, Ledger, Line, left_out
+from thrifty.scenarios.play import BEST_KNOWN, WHAT_PEOPLE_DO, PolicyResult, ScenarioResult, left_out
 from thrifty.simulation.results import write_whole
 from thrifty.table import Table, aligned
 
@@ -27,19 +27,19 @@ _MARK = 6.0  # points
 _NEAR = 0.012  # of the picture: marks closer than this would hide each other
 
 
-def as_table(ledger: Ledger) -> str:
+def as_table(ledger: ScenarioResult) -> str:
     """What the command prints."""
     return f"{_about(ledger)}\n\n{aligned([_HEADER, *_rows(ledger)])}"
 
 
-def as_csv(ledger: Ledger) -> str:
+def as_csv(ledger: ScenarioResult) -> str:
     """Every number, in full."""
     lines = ledger.lines()
     columns = {name: np.array([getattr(line, name) for line in lines]) for name in lines[0].__dataclass_fields__}
     return Table(columns).to_csv()
 
 
-def draw(ledger: Ledger) -> "Figure":
+def draw(ledger: ScenarioResult) -> "Figure":
     """Quality against money: to the upper left is better. The band is what may be given up of the best known arm's quality."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def draw(ledger: Ledger) -> "Figure":
         figure = Figure(figsize=(7.2, 4.6), layout="constrained")
         axes = figure.add_subplot()
         usual = next(line for line in lines if line.policy == BEST_KNOWN)
-        alpha = ledger.scenario.courses()[0].world.alpha
+        alpha = ledger.scenario.segments()[0].world.alpha
         axes.axhspan((1.0 - alpha) * usual.quality, usual.quality, color="#e8f1f8", zorder=0)
         axes.axhline((1.0 - alpha) * usual.quality, color="#7a9db8", linewidth=0.8, linestyle="--", zorder=1)
         sizes = _sizes(lines)
@@ -74,7 +74,7 @@ def draw(ledger: Ledger) -> "Figure":
     return figure
 
 
-def _sizes(lines: Sequence[Line]) -> list[float]:
+def _sizes(lines: Sequence[PolicyResult]) -> list[float]:
     """Marks that would hide each other grow, the earlier the more, so that each shows around the next."""
     spots = np.array([(line.money, line.quality) for line in lines])
     spots /= np.maximum(spots.max(axis=0) - spots.min(axis=0), 1e-300)
@@ -82,7 +82,7 @@ def _sizes(lines: Sequence[Line]) -> list[float]:
     return [_MARK + 2.5 * behind for behind in hidden]
 
 
-def as_page(ledger: Ledger) -> str:
+def as_page(ledger: ScenarioResult) -> str:
     """A self-contained page."""
     assumed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in ledger.scenario.assumptions)
     caption = (
@@ -103,7 +103,7 @@ def as_page(ledger: Ledger) -> str:
     return page(ledger.scenario.title, parts)
 
 
-def write(ledger: Ledger, folder: Path) -> list[Path]:
+def write(ledger: ScenarioResult, folder: Path) -> list[Path]:
     """Write NAME.csv, NAME.svg, NAME.png and NAME.html into `folder`; their paths."""
     from thrifty.pictures import save
 
@@ -117,17 +117,17 @@ def write(ledger: Ledger, folder: Path) -> list[Path]:
     return paths
 
 
-def _about(ledger: Ledger) -> str:
+def _about(ledger: ScenarioResult) -> str:
     return f"{ledger.scenario.title}; {ledger.rounds:,} decisions, {ledger.runs} runs, no horizon known; mean +- standard error"
 
 
-def _short(line: Line, ledger: Ledger) -> str:
+def _short(line: PolicyResult, ledger: ScenarioResult) -> str:
     """The policy without the largest bill, which all that need it are told alike."""
     scale = ledger.scenario.cost_scale
     return line.policy if scale is None else line.policy.replace(f":cost_scale={scale:g}", "")
 
 
-def _absent(ledger: Ledger) -> str:
+def _absent(ledger: ScenarioResult) -> str:
     """Who cannot play this world, and why."""
     reasons: dict[str, list[str]] = {}
     for name, reason in left_out(ledger.scenario).items():
@@ -135,7 +135,7 @@ def _absent(ledger: Ledger) -> str:
     return "Left out: " + "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items()) + "."
 
 
-def _rows(ledger: Ledger) -> list[tuple[str, ...]]:
+def _rows(ledger: ScenarioResult) -> list[tuple[str, ...]]:
     return [
         (
             _short(line, ledger),

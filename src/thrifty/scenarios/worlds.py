@@ -1,4 +1,7 @@
-"""The four scenarios: one realistic world each, built from segments that change and are heard late. Every number is made up."""
+"""The four scenarios: one realistic world each. Segments change over time, and outcomes come late. Every number is made up.
+
+SMS, language models and payments derive from `thrifty.examples`, the source of the example logs too.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +10,7 @@ import numpy as np
 
 from thrifty.environments import Beta, Changing, Exponential, Feedback, Law, Resampled, World, scaled
 from thrifty.environments.families import ad_audiences
-from thrifty.examples import LLM, SMS, Outage, Repricing, Route, Segment, Specification
+from thrifty.examples import LLM, PAYMENTS, SMS, ExampleSegment, Route, Specification
 from thrifty.problem import Instance, checked_count
 
 _STEPS = 28
@@ -15,10 +18,10 @@ _QUANTILES = 64
 
 
 @dataclass(frozen=True)
-class Course:
-    """One segment of a scenario: its world, how many decisions fall into it, and when their outcomes come back."""
+class ScenarioSegment:
+    """One segment of a scenario: its arms and world, how many decisions it gets, and when their outcomes come back."""
 
-    segment: str
+    name: str
     arms: tuple[str, ...]
     world: World | Changing
     rounds: int
@@ -37,7 +40,7 @@ class Scenario:
     rounds : decisions in all, over all segments
     weight : lambda of the scalarised objective that is compared with, in reward per dollar
     cost_scale : the largest bill a call can have, where costs are unknown
-    make : (rounds) -> the courses
+    make : (rounds) -> the segments
 
     """
 
@@ -47,26 +50,41 @@ class Scenario:
     rounds: int
     weight: float
     cost_scale: float | None
-    make: Callable[[int], list[Course]]
+    make: Callable[[int], list[ScenarioSegment]]
 
-    def courses(self, rounds: int | None = None) -> list[Course]:
+    def segments(self, rounds: int | None = None) -> list[ScenarioSegment]:
         """Every segment, for this number of decisions in all."""
         return self.make(checked_count("rounds", self.rounds if rounds is None else rounds))
 
 
-def _courses(specification: Specification, alpha: float, delay: float, deadline: int) -> Callable[[int], list[Course]]:
-    def make(rounds: int) -> list[Course]:
+def _derived(specification: Specification, *, alpha: float, delay: float, deadline: int) -> Callable[[int], list[ScenarioSegment]]:
+    """Segments from an example world: outcomes come after `delay` decisions on average, and count as failures at the deadline."""
+
+    def make(rounds: int) -> list[ScenarioSegment]:
         traffic = sum(segment.share for segment in specification.segments)
         return [
-            _course(specification, segment, alpha, delay, deadline, rounds=max(round(rounds * segment.share / traffic), 100))
+            _segment(specification, segment, alpha, max(round(rounds * segment.share / traffic), 100), delay, deadline)
             for segment in specification.segments
         ]
 
     return make
 
 
-def _course(specification: Specification, segment: Segment, alpha: float, delay: float, deadline: int, *, rounds: int) -> Course:
-    """The segment's rates and prices in even steps, with one more at every beginning and end of an outage or a change of price."""
+def _segment(
+    specification: Specification, segment: ExampleSegment, alpha: float, rounds: int, delay: float, deadline: int
+) -> ScenarioSegment:
+    lost = float(np.mean([route.loss for route in segment.routes]))
+    return ScenarioSegment(
+        segment.name,
+        tuple(route.arm for route in segment.routes),
+        _changing(specification, segment, alpha, rounds),
+        rounds,
+        Feedback(Exponential(delay), lost=lost, deadline=deadline),
+    )
+
+
+def _changing(specification: Specification, segment: ExampleSegment, alpha: float, rounds: int) -> Changing:
+    """The rates and prices of a segment in equal steps of time; outages and changes of price begin and end steps of their own."""
     changes = [time for outage in specification.outages for time in (outage.start, outage.end)]
     changes += [repricing.start for repricing in specification.repricings]
     edges = np.unique(np.r_[np.linspace(0.0, 1.0, _STEPS + 1)[:-1], changes])
@@ -85,9 +103,7 @@ def _course(specification: Specification, segment: Segment, alpha: float, delay:
             pieces[-1] = (pieces[-1][0], world)
         else:
             pieces.append((start, world))
-    lost = float(np.mean([route.loss for route in segment.routes]))
-    feedback = Feedback(Exponential(delay), lost=lost, deadline=deadline)
-    return Course(segment.name, tuple(route.arm for route in segment.routes), Changing(pieces), rounds, feedback)
+    return Changing(pieces)
 
 
 def _reward(route: Route, mean: float) -> Law | float:
@@ -97,7 +113,7 @@ def _reward(route: Route, mean: float) -> Law | float:
 
 
 def _cost(route: Route, mean: float) -> Law:
-    """A random bill: the quantiles of a Gamma law, of which each is as likely as any other."""
+    """A random cost: quantiles of a Gamma law, each as likely as any other."""
     rng = np.random.default_rng(7)
     shape = 1.0 / max(route.cost_cv, 0.01) ** 2
     draws = np.sort(rng.gamma(shape, 1.0 / shape, 64 * _QUANTILES)).reshape(_QUANTILES, 64).mean(axis=1)
@@ -105,30 +121,10 @@ def _cost(route: Route, mean: float) -> Law:
     return scaled(Resampled(tuple(draws / draws.max())), float(draws.max()))
 
 
-_PAYMENTS = Specification(
-    name="payments",
-    about="Card payments: two regions, six processors, two weeks",
-    days=14.0,
-    rows=100_000,
-    segments=(
-        Segment("domestic", 7, (
-            Route("Oak", 0.34, 0.968), Route("Maple", 0.31, 0.966), Route("Pine", 0.27, 0.961, 0.004),
-            Route("Spruce", 0.24, 0.952, -0.006), Route("Willow", 0.19, 0.928), Route("Yew", 0.15, 0.882),
-        )),
-        Segment("abroad", 3, (
-            Route("Oak", 0.92, 0.938), Route("Maple", 0.88, 0.925), Route("Pine", 0.71, 0.931, -0.004),
-            Route("Spruce", 0.66, 0.902), Route("Willow", 0.58, 0.851),
-        )),
-    ),
-    outages=(Outage("Spruce", 0.55, 0.60, 0.10),),
-    repricings=(Repricing("Maple", 0.35, 0.70),),
-)  # fmt: skip
-
-
-def _audiences(rounds: int) -> list[Course]:
+def _audiences(rounds: int) -> list[ScenarioSegment]:
     audiences: Instance = ad_audiences(200, alpha=0.2, seed=1)
     names = tuple(f"audience {number:03d}" for number in range(audiences.n_arms))
-    return [Course("all", names, World.of(audiences), rounds, Feedback(Exponential(200.0)))]
+    return [ScenarioSegment("all", names, World.of(audiences), rounds, Feedback(Exponential(200.0)))]
 
 
 SCENARIOS = {
@@ -148,7 +144,7 @@ SCENARIOS = {
             120_000,
             2.0,
             None,
-            _courses(SMS, 0.1, 50.0, 2000),
+            _derived(SMS, alpha=0.1, delay=50.0, deadline=2000),
         ),
         Scenario(
             "llm",
@@ -162,7 +158,7 @@ SCENARIOS = {
             30_000,
             5.0,
             0.3,
-            _courses(LLM, 0.05, 20.0, 2000),
+            _derived(LLM, alpha=0.05, delay=20.0, deadline=2000),
         ),
         Scenario(
             "ads",
@@ -188,7 +184,7 @@ SCENARIOS = {
             60_000,
             0.2,
             None,
-            _courses(_PAYMENTS, 0.02, 5.0, 500),
+            _derived(PAYMENTS, alpha=0.02, delay=5.0, deadline=500),
         ),
     )
 }
@@ -198,7 +194,7 @@ SCENARIOS = {
 def checked_scenario(name: str) -> Scenario:
     """The scenario of this name.
 
-    >>> checked_scenario("sms").courses(2400)[0].segment
+    >>> checked_scenario("sms").segments(2400)[0].name
     'BR'
     """
     if name not in SCENARIOS:

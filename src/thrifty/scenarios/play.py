@@ -1,4 +1,4 @@
-"""Play a scenario, and add up quality and money over its segments."""
+"""Play a scenario: simulate every policy in every segment, and add up quality and money over the segments."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from thrifty.scenarios.worlds import Scenario
 from thrifty.simulation import Runs, simulate
 
 BEST_KNOWN = "best-known"
-"""What others are measured against: the arm that has done best so far, whatever it costs."""
+"""The policy that others are compared with: it takes the arm with the best mean so far, whatever that arm costs."""
 
 WHAT_PEOPLE_DO = ("cheapest", BEST_KNOWN, "round-robin", "scalarised")
 """What is done today: always the cheapest, always the best known, every arm in turn, reward minus lambda times cost."""
@@ -39,7 +39,7 @@ def left_out(scenario: Scenario) -> dict[str, str]:
     reasons = {}
     for name, each in list_policies().items():
         if each.told:
-            reasons[name] = "is told the optimal arm, and is what regret is measured against"
+            reasons[name] = "knows the optimal arm; regret is measured against it"
         elif scenario.cost_scale is not None and each.rule_for_unknown_costs is None:
             reasons[name] = "needs to know the costs, and here they are unknown"
     return reasons
@@ -51,12 +51,13 @@ def _spec(name: str, known: Policy, scenario: Scenario) -> str:
         return f"{name}:cost_scale={scenario.cost_scale:g}"
     if "weight" in known.parameters:
         return f"{name}:weight={scenario.weight:g}"
-    return f"{name}:limit=1" if "kappa" in known.parameters else name  # as published, eliminations may compare two equals for ever
+    # As published, eliminations may compare two equal arms for ever.
+    return f"{name}:limit=1" if "kappa" in known.parameters else name
 
 
 @dataclass(frozen=True)
-class Line:
-    """One policy in one scenario: means over runs per decision, with standard errors."""
+class PolicyResult:
+    """One policy in one scenario: means over runs, per decision, with standard errors."""
 
     policy: str
     quality: float
@@ -65,13 +66,13 @@ class Line:
     money_se: float
     quality_regret: float
     cost_regret: float
-    saved: float  # share of what always taking the best known arm spends
-    quality_change: float  # against it, as a share of its quality
+    saved: float  # the share of the money of `best-known`
+    quality_change: float  # relative to the quality of `best-known`
 
 
 @dataclass(frozen=True, eq=False)
-class Ledger:
-    """What every policy delivered and spent: arrays are (runs,), summed over segments, per decision."""
+class ScenarioResult:
+    """What every policy delivered and spent. Arrays are (runs,): sums over the segments, per decision."""
 
     scenario: Scenario
     runs: int
@@ -82,11 +83,11 @@ class Ledger:
     quality_regret: dict[str, NDArray[np.float64]]
     cost_regret: dict[str, NDArray[np.float64]]
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PolicyResult]:
         """One per policy, cheapest first."""
         usual_money, usual_quality = self.money[BEST_KNOWN].mean(), self.quality[BEST_KNOWN].mean()
         lines = [
-            Line(
+            PolicyResult(
                 name,
                 float(self.quality[name].mean()),
                 _error(self.quality[name]),
@@ -110,8 +111,8 @@ def play(
     runs: int = 20,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> Ledger:
-    """Play every policy in every segment; none is told a horizon.
+) -> ScenarioResult:
+    """Play every policy in every segment. No policy knows the horizon.
 
     Parameters
     ----------
@@ -123,27 +124,27 @@ def play(
     progress : called with (segments played, segments in all)
 
     >>> from thrifty.scenarios import checked_scenario
-    >>> ledger = play(checked_scenario("payments"), ["cheapest"], rounds=1000, runs=2)
-    >>> [line.policy for line in ledger.lines()]
+    >>> result = play(checked_scenario("payments"), ["cheapest"], rounds=1000, runs=2)
+    >>> [line.policy for line in result.lines()]
     ['cheapest', 'best-known']
 
     """
     names = list(dict.fromkeys([*(policies or usual_policies(scenario)), BEST_KNOWN]))
-    courses = scenario.courses(rounds)
-    total = sum(course.rounds for course in courses)
+    segments = scenario.segments(rounds)
+    total = sum(segment.rounds for segment in segments)
     sums = {metric: {policy(name).label: np.zeros(runs) for name in names} for metric in ("quality", "money", "lost", "overpaid")}
-    for number, course in enumerate(courses):
+    for number, segment in enumerate(segments):
         if progress is not None:
-            progress(number, len(courses))
+            progress(number, len(segments))
         played = simulate(
-            course.world, names, rounds=course.rounds, feedback=course.feedback, runs=runs, seed=seed + number, checkpoints=1
+            segment.world, names, rounds=segment.rounds, feedback=segment.feedback, runs=runs, seed=seed + number, checkpoints=1
         )
         for result in played:
             quality, money = _delivered(played, result.policy)
             samples = played.samples(result.policy)
             for metric, values in zip(sums, (quality, money, samples["quality"][:, -1], samples["cost"][:, -1]), strict=True):
                 sums[metric][result.policy] += values / total
-    return Ledger(scenario, runs, total, tuple(sums["money"]), *sums.values())
+    return ScenarioResult(scenario, runs, total, tuple(sums["money"]), *sums.values())
 
 
 def _delivered(runs: Runs, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

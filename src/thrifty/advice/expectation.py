@@ -1,0 +1,96 @@
+"""What is expected of candidates and of choices: means over simulated worlds, with the middle 95% of the worlds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.advice.fit import SegmentFit
+from thrifty.advice.games import Scores
+from thrifty.advice.play import Score
+from thrifty.replay.evidence import OVERALL
+from thrifty.replay.frontier import Frontier
+
+Floats = NDArray[np.float64]
+
+_MEANS = ("quality_regret", "cost_regret", "worth")
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentChoice:
+    """The policy and alpha to run in one segment, and the fit that they were chosen by."""
+
+    fit: SegmentFit
+    policy: str
+    alpha: float
+
+
+def candidate_row(fit: SegmentFit, alpha: float, label: str, scores: Scores) -> dict[str, Any]:
+    """One candidate in one segment."""
+    found = scores[fit.name, alpha, label]
+    row: dict[str, Any] = {"segment": fit.name, "alpha": alpha, "policy": label, "worlds": len(found)}
+    for name in ("quality", "cost", "quality_regret", "cost_regret", "worth", "regret"):
+        row |= _middle([getattr(score, name) for score in found], name)
+    return row
+
+
+def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Frontier) -> list[dict[str, Any]]:
+    """The choice of each segment, and all choices together, weighted by the traffic of the segments."""
+    traffic = sum(choice.fit.rows for choice in choices)
+    rows, together = [], dict.fromkeys(_Values.__dataclass_fields__, np.zeros(1))
+    for choice in choices:
+        fit, mine = choice.fit, scores[choice.fit.name, choice.alpha, choice.policy]
+        point = found.points.filter(segment=fit.name, alpha=choice.alpha).to_dicts()[0]
+        values = _values(fit, mine, found)
+        chosen = {"policy": choice.policy, "alpha": choice.alpha, "arm": point["arm"], "floor_held": point["floor_held"]}
+        means = {name: float(np.mean([getattr(score, name) for score in mine])) for name in _MEANS}
+        rows.append({"segment": fit.name, "rows": fit.rows, **chosen, **_compared(values), **means})
+        for name, value in values.__dict__.items():
+            together[name] = together[name] + fit.rows / traffic * np.asarray(value)
+    chosen = {"policy": "", "alpha": None, "arm": "", "floor_held": float("nan")}
+    means = {name: sum(row[name] * row["rows"] for row in rows) / traffic for name in _MEANS}
+    return [*rows, {"segment": OVERALL, "rows": traffic, **chosen, **_compared(_Values(**together)), **means}]
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """(worlds,) quality and cost of a choice, and those of today and of the best arm, with which it is compared."""
+
+    quality: Floats
+    cost: Floats
+    today_quality: Floats
+    today_cost: Floats
+    best_quality: Floats
+    best_cost: Floats
+
+
+def _values(fit: SegmentFit, scores: list[Score], found: Frontier) -> _Values:
+    best = found.points.filter(segment=fit.name, alpha=0.0).to_dicts()[0]
+    return _Values(
+        np.array([score.quality for score in scores]),
+        np.array([score.cost for score in scores]),
+        today_quality=np.array(fit.today[0]),
+        today_cost=np.array(fit.today[1]),
+        best_quality=np.array(best["quality"]),
+        best_cost=np.array(best["cost"]),
+    )
+
+
+def _compared(values: _Values) -> dict[str, float]:
+    quality, cost = values.quality, values.cost
+    return {
+        **_middle(quality, "quality"),
+        **_middle(cost, "cost"),
+        **_middle(quality - values.today_quality, "quality_change"),
+        **_middle(1.0 - cost / np.maximum(values.today_cost, 1e-300), "saving"),
+        **_middle(1.0 - quality / np.maximum(values.best_quality, 1e-300), "given_up_to_best"),
+        **_middle(1.0 - cost / np.maximum(values.best_cost, 1e-300), "saving_to_best"),
+    }
+
+
+def _middle(values: list[float] | Floats, name: str) -> dict[str, float]:
+    """The mean, and the middle 95% of the worlds."""
+    low, high = np.percentile(values, [2.5, 97.5])
+    return {name: float(np.mean(values)), f"{name}_low": float(low), f"{name}_high": float(high)}

@@ -1,0 +1,130 @@
+"""What `replay`, `frontier` and `recommend` share: the arguments that describe a log, and what they print about it."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thrifty.cli.arguments import add_json, add_seed
+from thrifty.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from thrifty.replay import Evidence, Log
+
+_COLUMN_FLAGS = {
+    "--arm": "the name of the arm; default arm",
+    "--reward": "a number in [0, 1], or a status with --success; default reward",
+    "--cost": "what the row cost; default cost",
+    "--segment": "the kind of request; without it all rows are one segment",
+    "--time": "the time of the decision; without it the order of the rows counts",
+    "--propensity": "the probability with which the arm was chosen; without it shares by segment and time are used",
+    "--id": "identifies a row; a second row with the same id is left out",
+    "--outcome-time": "the time when the outcome came back",
+}
+_COLUMNS = (*(flag[2:].replace("-", "_") for flag in _COLUMN_FLAGS), "success", "missing", "deadline_s", "prices")
+
+
+def add_log(parser: Any) -> None:
+    """Add what every command that reads a log takes."""
+    parser.add_argument("log", help="a .csv, .tsv, .parquet or .jsonl file, or a store such as sqlite:///thrifty.db")
+    _add_columns(parser.add_argument_group("columns"))
+    _add_rows(parser.add_argument_group("rows"))
+    add_seed(parser)
+    add_json(parser)
+
+
+def _add_columns(group: Any) -> None:
+    for flag, meaning in _COLUMN_FLAGS.items():
+        group.add_argument(flag, metavar="COLUMN", help=meaning)
+    group.add_argument("--success", metavar="STATUSES", help="statuses that count as a reward of 1, separated by commas")
+    group.add_argument(
+        "--prices",
+        metavar="PRICES",
+        help="in place of a cost column: arm=price,... or a CSV file with the columns arm and price; it may have segment and from",
+    )
+    group.add_argument("--columns", metavar="FILE", help="a TOML file with any of these settings")
+
+
+def _add_rows(group: Any) -> None:
+    group.add_argument(
+        "--missing",
+        choices=("failure", "ignore", "censored"),
+        help="how a row without an outcome counts: as a failure, not at all, or as a failure after --deadline; default failure",
+    )
+    group.add_argument("--deadline", dest="deadline_s", type=float, metavar="SECONDS", help="for --missing censored; default 3600")
+    group.add_argument(
+        "--tolerate",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="the share of rows that may be unreadable; default %(default)s",
+    )
+    group.add_argument(
+        "--now", type=float, metavar="SECONDS", help="rows later than this time (since 1970) are left out; default: the clock"
+    )
+    group.add_argument("--router", help="only the rows of this router, if the log is a store")
+
+
+def open_log(options: argparse.Namespace) -> "Log":
+    """The log that the arguments describe."""
+    from thrifty.replay import Columns, Log
+
+    columns = Columns.load({name: getattr(options, name) for name in _COLUMNS}, file=options.columns)
+    return Log(options.log, columns, router=options.router, now=options.now, tolerated=options.tolerate)
+
+
+class RowCount(ProgressBar):
+    """Shows how many rows were read so far. The number of all rows is not known beforehand."""
+
+    def __init__(self) -> None:
+        super().__init__("reading", "row")
+
+    def show_rows(self, step: str, rows: int) -> None:
+        """Show the current step and its rows."""
+        self.say(f"{step}: {rows:,} rows")
+
+
+def write_files(folder: Path, files: dict[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is missing."""
+    from thrifty.simulation.results import write_whole
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot make the folder {folder}: {error.strerror}") from None
+    for name, content in files.items():
+        write_whole(folder / name, content)
+
+
+def describe(evidence: "Evidence") -> dict[str, Any]:
+    """What the JSON of every command says about the log."""
+    from thrifty.replay.evidence import assumptions
+
+    tally = evidence.aggregates.tally
+    return {
+        "rows": tally.rows,
+        "used": tally.used,
+        "left_out": tally.left_out,
+        "span": evidence.profile.span,
+        "notes": list(evidence.profile.notes),
+        "assumptions": list(assumptions(evidence)),
+    }
+
+
+def show_range(row: dict[str, Any], name: str, form: str) -> str:
+    """An interval of a row.
+
+    >>> show_range({"cost_low": 0.5, "cost_high": 1.0}, "cost", ".2f")
+    '[0.50, 1.00]'
+    """
+    return f"[{row[f'{name}_low']:{form}}, {row[f'{name}_high']:{form}}]"
+
+
+def bullets(lines: Iterable[str]) -> list[str]:
+    """Lines of a list."""
+    return [f"- {line}" for line in lines]
+
+
+def refusals(refused: dict[str, str]) -> list[str]:
+    """A line for each segment without an estimate."""
+    return bullets(f"no estimate for {segment}: {reason}" for segment, reason in refused.items())

@@ -1,0 +1,102 @@
+"""`thrifty recommend`: the policy and alpha to run in each segment, from a log."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, read_alphas, split_policies
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range, write_files
+from thrifty.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from thrifty.advice import Recommendation
+
+_HEADER = ("segment", "rows", "policy", "alpha", "arm now", "quality", "change", "95%", "saved", "95%", "floor held")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(
+        commands,
+        "recommend",
+        run,
+        purpose="recommend a policy and an alpha for each segment, from a log",
+        description="Which policy and alpha to run in each segment, what it saves and what it costs in quality: one page.",
+        example="thrifty recommend deliveries.csv --arm aggregator --reward delivered --cost price --segment country",
+    )
+    add_log(parser)
+    parser.add_argument("--alpha", default="0.02,0.05,0.1", help="alphas to choose from, separated by commas; default %(default)s")
+    add_policies(parser, "cs-ids,cs-ts,cs-ucb,cs-etc", "policies to choose from")
+    parser.add_argument(
+        "--exchange", type=float, default=3.0, help="per cent of cost that one per cent of quality is worth; default %(default)s"
+    )
+    add_count(parser, "--rounds", "decisions of a simulated run", 10_000)
+    add_count(parser, "--worlds", "simulated worlds for each segment", 16)
+    add_count(parser, "--most", "recommend for so many segments, those with the most rows", 60)
+    add_folder(parser, "write recommendation.html, routers.json and CSV files there")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Work out the recommendation, show it, and write it where asked."""
+    from thrifty.advice import Effort, recommend
+    from thrifty.advice.page import recommendation_files
+
+    with RowCount() as rows, ProgressBar("playing", "game") as bar:
+        found = recommend(
+            open_log(options),
+            read_alphas(options.alpha),
+            policies=split_policies(options.policies),
+            exchange=options.exchange,
+            effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
+            seed=options.seed,
+            reading=rows.show_rows,
+            progress=bar,
+        )
+    if options.out is not None:
+        write_files(options.out, recommendation_files(found))
+    print(_as_json(found) if options.json else _as_text(found))
+
+
+def _as_json(found: "Recommendation") -> str:
+    from thrifty.advice.page import routers
+    from thrifty.replay.evidence import finite
+
+    body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": routers(found)}
+    return json.dumps(finite({**describe(found.evidence), **body, "refused": found.refused}), allow_nan=False)
+
+
+def _as_text(found: "Recommendation") -> str:
+    from thrifty.advice.page import lead
+    from thrifty.replay.evidence import assumptions
+    from thrifty.table import aligned
+
+    simulated = f"{found.worlds} simulated worlds a segment, {found.rounds:,} decisions each; learning included"
+    parts = [
+        str(found.evidence.profile),
+        *refusals(found.refused),
+        "",
+        lead(found),
+        "",
+        aligned([_HEADER, *(_as_row(row) for row in found.segments.to_dicts())]),
+        "",
+        "saved and change are against today; assumptions:",
+        *bullets([*assumptions(found.evidence), simulated]),
+    ]
+    return "\n".join(parts)
+
+
+def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
+    overall = row["alpha"] is None
+    return (
+        row["segment"],
+        f"{row['rows']:,}",
+        row["policy"],
+        "" if overall else f"{row['alpha']:g}",
+        row["arm"],
+        f"{row['quality']:.4f}",
+        f"{row['quality_change']:+.4f}",
+        show_range(row, "quality_change", "+.4f"),
+        f"{row['saving']:.1%}",
+        show_range(row, "saving", ".1%"),
+        "" if overall else f"{row['floor_held']:.0%}",
+    )
