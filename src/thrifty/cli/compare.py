@@ -53,8 +53,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Simulate and show."""
+    from thrifty.files import write_whole
     from thrifty.simulation import simulate
-    from thrifty.simulation.results import write_whole
 
     world = _world(options)
     bar = ProgressBar("playing", "round")
@@ -101,8 +101,8 @@ def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
     """What `--json` prints."""
     return {
         "instance": runs.instance.to_dict(),
-        "horizon": runs.horizon,
-        "told_horizon": runs.told_horizon,
+        "horizon": runs.rounds,
+        "told_horizon": runs.horizon,
         "feedback": runs.feedback,
         "runs": n_runs,
         "seed": seed,
@@ -134,7 +134,7 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
     ]
     about = (
         f"{instance.n_arms} arms, best arm {instance.best_arm}, optimal arm {instance.optimal_arm}, floor {instance.floor:g} "
-        f"(alpha {instance.alpha:g}); T = {runs.horizon:,}{_circumstances(runs)}, {n_runs} runs, seed {seed}; "
+        f"(alpha {instance.alpha:g}); T = {runs.rounds:,}{_circumstances(runs)}, {n_runs} runs, seed {seed}; "
         "mean +- standard error"
     )
     return f"{about}\n\n{aligned([header, *rows])}"
@@ -142,7 +142,7 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
 
 def _circumstances(runs: "Runs") -> str:
     """What differs from a known horizon and outcomes at once, in words."""
-    said = ["" if runs.told_horizon is not None else ", not told"]
+    said = ["" if runs.horizon is not None else ", not told"]
     if runs.feedback is not None:
         delay = dict(runs.feedback["delay"])
         said.append(f", {delay.pop('law')} delay of {next(iter(delay.values())):g} decisions")

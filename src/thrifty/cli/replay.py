@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.progress import ProgressBar
+from thrifty.files import write_files
 
 if TYPE_CHECKING:
     from thrifty.advice import Recommendation
@@ -181,7 +182,7 @@ def run_frontier(options: argparse.Namespace) -> None:
     finally:
         rows.close()
     if options.out is not None:
-        from thrifty.replay.page import frontier_files
+        from thrifty.reports.frontier import frontier_files
 
         write_files(options.out, frontier_files(found))
     if options.json:
@@ -199,8 +200,9 @@ def run_frontier(options: argparse.Namespace) -> None:
 def run_recommend(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
     from thrifty.advice import recommend
-    from thrifty.advice.page import recommendation_files, routers
+    from thrifty.advice.routers import router_bodies
     from thrifty.cli.compare import split_policies
+    from thrifty.reports.recommendation import recommendation_files
 
     rows, bar = RowCount(), ProgressBar("playing", "game")
     try:
@@ -224,15 +226,15 @@ def run_recommend(options: argparse.Namespace) -> None:
     if options.json:
         from thrifty.replay.evidence import finite
 
-        body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": routers(found)}
+        body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": router_bodies(found)}
         print(json.dumps(finite({**_about(found.evidence), **body, "refused": found.refused}), allow_nan=False))
     else:
         print(_recommend_text(found))
 
 
 def _recommend_text(found: "Recommendation") -> str:
-    from thrifty.advice.page import lead
     from thrifty.replay.evidence import assumptions
+    from thrifty.reports.recommendation import lead
     from thrifty.table import aligned
 
     header = ("segment", "rows", "policy", "alpha", "arm now", "quality", "change", "95%", "saved", "95%", "floor held")
@@ -279,18 +281,6 @@ def run_example(options: argparse.Namespace) -> None:
         f"thrifty replay {path} --arm {names['arm']} {reward} --cost {names['cost']} --segment {names['segment']} --time sent_at "
         "--propensity propensity --outcome-time received_at"
     )
-
-
-def write_files(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files into a folder, made if need be."""
-    from thrifty.simulation.results import write_whole
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"cannot make the folder {folder}: {error.strerror}") from None
-    for name, content in files.items():
-        write_whole(folder / name, content)
 
 
 def _about(evidence: "Evidence") -> dict[str, Any]:

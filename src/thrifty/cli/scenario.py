@@ -28,8 +28,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Play and show."""
     from thrifty.problem import checked_count
+    from thrifty.reports.scenario import scenario_text, write_scenario
     from thrifty.scenarios import checked_scenario, play
-    from thrifty.scenarios.page import as_table, write
 
     scenario = checked_scenario(options.name)
     policies = split_policies(options.policies) if options.policies else None
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
         )
     finally:
         bar.close()
-    print(as_table(ledger))
+    print(scenario_text(ledger))
     if options.out:
-        for path in write(ledger, options.out):
+        for path in write_scenario(ledger, options.out):
             print(f"wrote {path}")

@@ -1,19 +1,16 @@
-"""What an experiment is: settings to simulate, and a finding drawn from the results: a table, a picture, claims with verdicts."""
+"""What an experiment is: settings to simulate, and a finding from the results: a table, a figure as data, claims with verdicts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.pictures import Curve
+from thrifty.figures import Curve, FigureData
 from thrifty.simulation import Runs, summarise
 from thrifty.sweep import Setting
 from thrifty.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Row = dict[str, Any]
 
@@ -57,10 +54,10 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What came out: one table, one figure, and what it says about the paper's claims."""
+    """What came out: one table, one figure as data, and what they say about the paper's claims."""
 
     table: Table
-    figure: "Figure"
+    figure: FigureData
     claims: tuple[Claim, ...]
 
 
@@ -98,13 +95,42 @@ def columns_of(rows: Sequence[Row]) -> Table:
     return Table({name: np.asarray([row[name] for row in rows]) for name in rows[0]})
 
 
+def by_name(results: Sequence[Runs], names: Sequence[str]) -> dict[str, list[Runs]]:
+    """Results in equal consecutive parts, one part for each name."""
+    size = len(results) // len(names)
+    return {name: list(results[number * size : (number + 1) * size]) for number, name in enumerate(names)}
+
+
+def half_decades(first: int, last: int) -> list[int]:
+    """Horizons 10^(n/2) for n from `first` to `last` - 1.
+
+    >>> half_decades(6, 9)
+    [1000, 3162, 10000]
+    """
+    return [round(10 ** (half / 2)) for half in range(first, last)]
+
+
+def regret_columns(runs: Runs) -> Row:
+    """Mean, sd and se of quality and cost regret at the end, by column name."""
+    return {f"{metric}_{name}": value for metric in ("quality", "cost") for name, value in final(runs, metric).items()}
+
+
+def regret_label(metric: str, horizon: int) -> str:
+    """The label of an axis.
+
+    >>> regret_label("cost", 5000)
+    'cost regret at T = 5,000 (cost units)'
+    """
+    return f"{metric} regret at T = {horizon:,} ({'reward' if metric == 'quality' else 'cost'} units)"
+
+
 def final(runs: Runs, metric: str) -> dict[str, float]:
-    """Mean, sd and se of a regret at the horizon, for the one policy in `runs`."""
+    """Mean, sd and se of a regret at the end, for the one policy in `runs`."""
     return runs.final()[runs.results[0].policy][metric]
 
 
 def samples(runs: Runs, metric: str) -> NDArray[np.float64]:
-    """(runs,) a regret at the horizon."""
+    """(runs,) a regret at the end."""
     return runs.samples(runs.results[0].policy)[metric][:, -1]
 
 
@@ -113,13 +139,7 @@ def band(x: NDArray[Any] | Sequence[float], values: NDArray[np.float64] | Sequen
     summaries = [summarise(np.asarray(each)) for each in values]
     mean = np.array([float(summary["mean"]) for summary in summaries])
     half = np.array([float(summary["sd"]) if width == "sd" else 2 * float(summary["se"]) for summary in summaries])
-    return Curve(np.asarray(x), mean, np.maximum(mean - half, 0.0), mean + half)
-
-
-def line(x: NDArray[Any] | Sequence[float], values: Sequence[float]) -> Curve:
-    """A curve without a band: a bound, say."""
-    middle = np.asarray(values, dtype=float)
-    return Curve(np.asarray(x), middle, middle, middle)
+    return Curve.band(x, mean, half)
 
 
 @dataclass(frozen=True)
