@@ -9,7 +9,7 @@ def scenario(**changes: object) -> str:
     content: dict[str, object] = {
         "title": "A title",
         "about": "",
-        "picture": embedded(b"<svg/>", "nothing"),
+        "picture": embedded(b"<svg/>", "nothing", width_rem=30.0),
         "caption": "",
         "table": PageTable({}, []),
         "assumptions": (),
@@ -32,7 +32,7 @@ def test_cells_intervals_and_headers_are_escaped() -> None:
 
 
 def test_the_description_of_a_picture_stays_inside_its_attribute() -> None:
-    page = scenario(picture=embedded(b"<svg/>", '"><script>alert(1)</script>'))
+    page = scenario(picture=embedded(b"<svg/>", '"><script>alert(1)</script>', width_rem=30.0))
     assert_escaped(page, ())
 
 

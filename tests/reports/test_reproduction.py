@@ -8,6 +8,7 @@ from tests.reports.hostile import NAMES, assert_escaped
 from thrifty.experiments import EXPERIMENTS, Claim, Experiment, Finding, Scale
 from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE, columns_of
 from thrifty.figures import Panel, PanelFigure
+from thrifty.reports.page import embedded
 from thrifty.reports.reproduction import report_item, reproduce, reproduction_page
 
 FEW = ["fig1", "reduction"]
@@ -24,7 +25,7 @@ def page_of(*claims: Claim, rows: list[dict[str, object]], title: str = "A title
     known = EXPERIMENTS["fig1"]
     item = Experiment(known.name, title, title, known.settings, known.conclude)
     finding = Finding(columns_of(rows), PanelFigure([Panel("", "x", "y", {})], None, ""), claims)
-    return reproduction_page([report_item(item, finding, b"<svg/>")], Scale(quick=True))
+    return reproduction_page([report_item(item, finding, embedded(b"<svg/>", title, width_rem=30.0))], Scale(quick=True))
 
 
 def test_every_item_leaves_a_table_and_two_pictures(written: Path) -> None:

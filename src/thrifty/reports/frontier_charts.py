@@ -7,6 +7,7 @@ import numpy as np
 from thrifty.replay import Frontier
 from thrifty.replay.evidence import OVERALL
 from thrifty.reports.drawing import COLOURS, GREY, STYLES, house_style, literal, make_axes
+from thrifty.reports.labels import label_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,12 +50,11 @@ def _draw_plane(ax: "Axes", found: Frontier, points: Any) -> None:
     """Quality against cost, with what was done today."""
     (quality, *_), (cost, *_) = found.evidence.today
     _draw_steps(ax, points, knee=found.knees[OVERALL])
-    _label_alphas(ax, points)
     ax.plot(cost, quality, "X", color=COLOURS[1], markersize=8, zorder=4)
-    ax.annotate("today", (cost, quality), textcoords="offset points", xytext=(7, -10), fontsize=8)
     ax.set(xlabel="cost a request", ylabel="quality (mean reward)")
     ax.set_title("Up and left is better; numbers are alphas", fontsize=9)
     ax.margins(0.08)
+    _label_steps(ax, points, today=(cost, quality))
 
 
 def _draw_savings(ax: "Axes", points: Any, *, knee: float) -> None:
@@ -73,7 +73,7 @@ def _draw_savings(ax: "Axes", points: Any, *, knee: float) -> None:
     ax.set(xlabel="alpha", ylabel="share")
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.set_title("What alpha buys and costs", fontsize=9)
-    ax.legend(fontsize=8, loc="upper left")
+    ax.legend(fontsize=8, loc="upper left", frameon=True, edgecolor="none", framealpha=0.9)
 
 
 def _draw_segment(ax: "Axes", found: Frontier, estimates: Any) -> None:
@@ -83,18 +83,16 @@ def _draw_segment(ax: "Axes", found: Frontier, estimates: Any) -> None:
     usable = np.flatnonzero(estimates.usable)
     costs, rewards = estimates.cost()[usable], estimates.reward()[usable]
     ax.plot(costs, rewards, "o", color="#bbbbbb", markersize=3.5, zorder=2)
-    _draw_steps(ax, found.points.filter(segment=name), knee=found.knees[name])
-    middle = float(costs.mean())
-    for arm, cost, reward in zip(usable, costs, rewards, strict=True):
-        shift, side = ((4, 3), "left") if cost < middle else ((-4, 3), "right")
-        label = literal(_shortened(estimates.sums.arms[arm]))
-        look: dict[str, Any] = {"ha": side, "fontsize": 6, "color": "#444444"}
-        ax.annotate(label, (cost, reward), textcoords="offset points", xytext=shift, **look)
+    points = found.points.filter(segment=name)
+    _draw_steps(ax, points, knee=found.knees[name])
     ax.set_title(f"{literal(name)}: {estimates.sums.rows:,} rows", fontsize=8)
     ax.tick_params(labelsize=6)
     ax.xaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.margins(0.14)
+    names = [_shortened(estimates.sums.arms[arm]) for arm in usable]
+    steps = _steps(points).select("cost", "quality").to_numpy()
+    label_points(ax, np.column_stack([costs, rewards]), names, fontsize=6, obstacles=steps)
 
 
 def _shortened(name: str) -> str:
@@ -125,13 +123,14 @@ def _draw_steps(ax: "Axes", points: Any, *, knee: float) -> None:
     ax.plot(at_knee["cost"].to_numpy(), at_knee["quality"].to_numpy(), "o", color=COLOURS[0], markersize=6, zorder=5)
 
 
-def _label_alphas(ax: "Axes", points: Any) -> None:
-    """Alpha beside each step that is far enough from the steps already labelled."""
+def _label_steps(ax: "Axes", points: Any, *, today: tuple[float, float]) -> None:
+    """Alpha beside each step that is far enough from the steps already labelled, and what was done today."""
     steps = _steps(points)
-    cost, quality = steps["cost"].to_numpy(), steps["quality"].to_numpy()
-    width, height = float(np.ptp(cost)) or 1.0, float(np.ptp(quality)) or 1.0
-    labelled: list[tuple[float, float]] = []
-    for alpha, x, y in zip(steps["alpha"].to_numpy(), cost, quality, strict=True):
-        if all(abs(x - other_x) / width + abs(y - other_y) / height > 0.09 for other_x, other_y in labelled):
-            ax.annotate(f"{alpha:g}", (x, y), textcoords="offset points", xytext=(6, -9), fontsize=7)
-            labelled.append((x, y))
+    places, alphas = steps.select("cost", "quality").to_numpy(), steps["alpha"].to_list()
+    extent = np.maximum(np.ptp(places, axis=0), 1e-300)
+    chosen: list[int] = []
+    for number, place in enumerate(places):
+        if all(np.abs((place - places[other]) / extent).sum() > 0.09 for other in chosen):
+            chosen.append(number)
+    labelled = np.vstack([places[chosen], [today]])
+    label_points(ax, labelled, [*(f"{alphas[number]:g}" for number in chosen), "today"], fontsize=7, obstacles=places)

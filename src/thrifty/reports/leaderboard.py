@@ -9,15 +9,14 @@ import numpy as np
 from thrifty.files import write_whole
 from thrifty.leaderboard import Board
 from thrifty.leaderboard.instances import HELD_OUT, TUNING
-from thrifty.reports.drawing import COLOURS, house_style, literal, make_axes, save
+from thrifty.reports.drawing import COLOURS, house_style, make_axes, save
+from thrifty.reports.labels import label_points
 from thrifty.reports.page import render
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _HALVES = {"All instances": None, "Held-out half": HELD_OUT, "Tuning half": TUNING}
-_OFFSETS = (4, -12, 18, -26)  # of a label from its point, by how many points before it stand close by
 
 
 @dataclass(frozen=True)
@@ -89,20 +88,14 @@ def draw_leaderboard(board: Board) -> "Figure":
         ax = axes[0][0]
         known = ~np.isnan(board.total).any(axis=1)
         means = [np.exp(np.log1p(values[known]).mean(axis=0)) for values in (board.quality, board.cost)]
-        _draw_policies(ax, board.policies, np.transpose(means))
+        points = np.transpose(means)
+        for number, point in enumerate(points):
+            ax.plot(*point, "o", color=COLOURS[number % len(COLOURS)], markersize=6)
         ax.set(xscale="log", yscale="log", xlabel="quality regret + 1, geometric mean", ylabel="cost regret + 1, geometric mean")
         ax.margins(0.2)
         ax.set_title(f"Lower left is better ({int(known.sum())} instances with known costs)", fontsize=9)
+        label_points(ax, points, board.policies, fontsize=8)
     return figure
-
-
-def _draw_policies(ax: "Axes", names: tuple[str, ...], points: "np.typing.NDArray[np.float64]") -> None:
-    """A labelled point (quality, cost) per policy; labels of points close by are moved apart."""
-    for number, (name, point) in enumerate(zip(names, points, strict=True)):
-        ax.plot(*point, "o", color=COLOURS[number % len(COLOURS)], markersize=6)
-        near = int((np.sum(np.log(points[:number] / point) ** 2, axis=1) < 0.15).sum())
-        shift = (6, _OFFSETS[near % len(_OFFSETS)])
-        ax.annotate(literal(name), (point[0], point[1]), textcoords="offset points", xytext=shift, fontsize=8)
 
 
 def _exceptions(board: Board) -> list[BoardException]:

@@ -65,13 +65,18 @@ def page_table(columns: Mapping[str, str], rows: Iterable[Iterable[str | Cell]])
 
 def picture(figure: "Figure", description: str) -> Picture:
     """A figure for a page, no wider than it was drawn for."""
-    return embedded(image(figure, ".svg"), description, width_rem=min(5.9 * figure.get_figwidth(), 56.0))
+    return embedded(image(figure, ".svg"), description, width_rem=natural_width(figure))
 
 
-def embedded(svg: bytes, description: str, *, width_rem: float = 56.0) -> Picture:
+def natural_width(figure: "Figure") -> float:
+    """The width in rem at which letters of a figure are about as large as those of the page."""
+    return min(6.6 * figure.get_figwidth(), 60.0)
+
+
+def embedded(svg: bytes, description: str, *, width_rem: float) -> Picture:
     """An SVG file for a page.
 
-    >>> embedded(b"<svg/>", "nothing").source
+    >>> embedded(b"<svg/>", "nothing", width_rem=30.0).source
     'data:image/svg+xml;base64,PHN2Zy8+'
     """
     return Picture(f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}", description, width_rem)

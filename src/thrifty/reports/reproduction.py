@@ -12,7 +12,7 @@ from thrifty.experiments import Claim, Experiment, Finding, Scale, run_experimen
 from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
 from thrifty.files import write_whole
 from thrifty.reports.drawing import draw, image
-from thrifty.reports.page import NUMBER, WORDS, PageTable, Picture, embedded, page_table, render
+from thrifty.reports.page import NUMBER, WORDS, PageTable, Picture, embedded, natural_width, page_table, render
 from thrifty.table import Table
 
 _TITLE = "Multi-Armed Bandits with Cost Subsidy, reproduced"
@@ -61,11 +61,11 @@ def reproduce(
     for number, (experiment, results) in enumerate(simulated):
         finding = experiment.conclude(scale, results)
         figure = draw(finding.figure)
-        svg = image(figure, ".svg")
+        png, svg = image(figure, ".png"), image(figure, ".svg")
         write_whole(folder / f"{experiment.name}.csv", finding.table.to_csv().encode())
-        write_whole(folder / f"{experiment.name}.png", image(figure, ".png"))
+        write_whole(folder / f"{experiment.name}.png", png)
         write_whole(folder / f"{experiment.name}.svg", svg)
-        items.append(report_item(experiment, finding, svg))
+        items.append(report_item(experiment, finding, embedded(svg, experiment.title, width_rem=natural_width(figure))))
         if drawing is not None:
             drawing(number + 1, len(simulated))
     path = folder / "report.html"
@@ -73,13 +73,13 @@ def reproduce(
     return path
 
 
-def report_item(experiment: Experiment, finding: Finding, svg: bytes) -> ReportItem:
-    """An experiment with what came out and its picture (SVG), ready for the page."""
+def report_item(experiment: Experiment, finding: Finding, picture: Picture) -> ReportItem:
+    """An experiment with what came out and its picture, ready for the page."""
     return ReportItem(
         name=experiment.name,
         title=experiment.title,
         about=experiment.about,
-        picture=embedded(svg, experiment.title),
+        picture=picture,
         claims=finding.claims,
         table=_shown_table(finding.table),
         n_rows=len(finding.table),
