@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from thrifty.experiments import EXPERIMENTS, Claim, Scale, experiment, run_experiments
-from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE, fit_slope
+from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
+from thrifty.experiments.measures import fit_slope
 
 
 def test_every_item_of_the_issue_is_in_the_catalogue() -> None:

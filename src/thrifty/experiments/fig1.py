@@ -1,7 +1,8 @@
 """Figure 1: cost regret where the optimal arm is very close to the floor [Sinha2021] section 2."""
 
 from thrifty.environments.families import figure_1
-from thrifty.experiments.experiment import POLICIES, Claim, Experiment, Finding, Scale, band, columns_of, final, verdict
+from thrifty.experiments.experiment import POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import band, columns_of, final
 from thrifty.figures import Panel, PanelFigure
 from thrifty.simulation import Runs, summarise
 from thrifty.sweep import Setting

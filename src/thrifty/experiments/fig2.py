@@ -3,23 +3,8 @@
 import math
 
 from thrifty.environments.families import table_1
-from thrifty.experiments.experiment import (
-    FAILS,
-    IMPRECISE,
-    POLICIES,
-    Claim,
-    Experiment,
-    Finding,
-    Scale,
-    band,
-    by_name,
-    columns_of,
-    final,
-    regret_columns,
-    regret_label,
-    samples,
-    verdict,
-)
+from thrifty.experiments.experiment import FAILS, IMPRECISE, POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import band, by_name, columns_of, final, regret_columns, regret_label, samples
 from thrifty.figures import Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

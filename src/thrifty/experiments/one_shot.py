@@ -3,20 +3,9 @@
 import numpy as np
 
 from thrifty.environments.families import figure_1, table_1
-from thrifty.experiments.experiment import (
-    IMPRECISE,
-    Claim,
-    Experiment,
-    Finding,
-    Scale,
-    band,
-    columns_of,
-    final,
-    half_decades,
-    samples,
-    verdict,
-)
+from thrifty.experiments.experiment import IMPRECISE, Claim, Experiment, Finding, Scale, verdict
 from thrifty.experiments.fig2 import HORIZON, MEANS
+from thrifty.experiments.measures import band, columns_of, final, half_decades, samples
 from thrifty.figures import Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

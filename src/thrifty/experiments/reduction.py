@@ -3,7 +3,8 @@
 import numpy as np
 
 from thrifty.environments.families import HardFamily
-from thrifty.experiments.experiment import Claim, Experiment, Finding, Row, Scale, columns_of, verdict
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

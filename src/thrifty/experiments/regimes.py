@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Row, Scale, columns_of, final, verdict
+from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of, final
 from thrifty.figures import Map, MapFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs

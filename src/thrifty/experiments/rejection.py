@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from thrifty.environments.families import table_1
-from thrifty.experiments.experiment import Claim, Experiment, Finding, Row, Scale, columns_of, verdict
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

@@ -8,22 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.environments.families import HardFamily
-from thrifty.experiments.experiment import (
-    POLICIES,
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    Slope,
-    band,
-    by_name,
-    columns_of,
-    fit_slope,
-    half_decades,
-    samples,
-    verdict,
-)
+from thrifty.experiments.experiment import POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, Slope, band, by_name, columns_of, fit_slope, half_decades, samples
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

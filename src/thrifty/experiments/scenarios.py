@@ -1,18 +1,8 @@
 """The two scenarios of the introduction: quality and money lost in SMS regions and ad audiences [Sinha2021] section 1."""
 
 from thrifty.environments.families import ad_audiences, sms_regions
-from thrifty.experiments.experiment import (
-    IMPRECISE,
-    POLICIES,
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    columns_of,
-    final,
-    verdict,
-)
+from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of, final
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs

@@ -1,21 +1,9 @@
 """Table 1's sweep in numbers, and section 6's advice, in the plane of quality and cost regret [Sinha2021] section 6."""
 
 from thrifty.environments.families import table_1
-from thrifty.experiments.experiment import (
-    IMPRECISE,
-    POLICIES,
-    Claim,
-    Experiment,
-    Finding,
-    Scale,
-    by_name,
-    columns_of,
-    final,
-    regret_columns,
-    regret_label,
-    verdict,
-)
+from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Scale, verdict
 from thrifty.experiments.fig2 import HORIZON
+from thrifty.experiments.measures import by_name, columns_of, final, regret_columns, regret_label
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

@@ -1,20 +1,8 @@
 """Theorem 1: Gaussian CS-TS has cost regret linear in T on a deterministic instance [Sinha2021] section 2, appendix C."""
 
 from thrifty.environments.families import theorem_1
-from thrifty.experiments.experiment import (
-    IMPRECISE,
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    band,
-    columns_of,
-    final,
-    fit_slope,
-    samples,
-    verdict,
-)
+from thrifty.experiments.experiment import IMPRECISE, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, band, columns_of, final, fit_slope, samples
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting

@@ -3,21 +3,8 @@
 from collections.abc import Sequence
 
 from thrifty.environments.families import cost_consistent, minimal_delta, near_the_floor, unseen_arm
-from thrifty.experiments.experiment import (
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    band,
-    by_name,
-    columns_of,
-    final,
-    fit_slope,
-    half_decades,
-    samples,
-    verdict,
-)
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, band, by_name, columns_of, final, fit_slope, half_decades, samples
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs

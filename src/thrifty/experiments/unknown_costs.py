@@ -1,21 +1,8 @@
 """Section 5.2: costs that are random and unknown do not change the picture [Sinha2021] Algorithm 3."""
 
 from thrifty.environments.families import random_costs
-from thrifty.experiments.experiment import (
-    Claim,
-    Experiment,
-    Finding,
-    Scale,
-    band,
-    by_name,
-    columns_of,
-    final,
-    fit_slope,
-    half_decades,
-    regret_columns,
-    samples,
-    verdict,
-)
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import band, by_name, columns_of, final, fit_slope, half_decades, regret_columns, samples
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs
