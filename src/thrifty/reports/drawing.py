@@ -14,7 +14,9 @@ from thrifty.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
 # Okabe and Ito's palette, which people with colour-blindness can tell apart; line styles tell them apart in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
@@ -182,20 +184,31 @@ def _draw_range(ax: "Axes", row: int, ends: tuple[float, float], view: tuple[flo
 
 
 def _set_ticks(ax: "Axes", panel: Panel) -> None:
-    """Plain numbers on logarithmic axes that span less than two decades, and where `x_ticks` are given."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+    """Thinned ticks on logarithmic axes, and plain numbers where `x_ticks` are given."""
+    from matplotlib.ticker import FixedLocator
 
-    plain = FuncFormatter(lambda value, _position: f"{value:,g}")
     for axis, scale in ((ax.xaxis, panel.x_scale), (ax.yaxis, panel.y_scale)):
-        low, high = axis.get_view_interval()
-        if scale == "log" and high < 100 * low:
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(plain)
+        if scale == "log":
+            thin_ticks(axis)
     if panel.x_ticks:
-        ax.xaxis.set_major_locator(FixedLocator(panel.x_ticks))
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.xaxis.set_major_formatter(plain)
+        _set_plain_ticks(ax.xaxis, FixedLocator(panel.x_ticks))
+
+
+def thin_ticks(axis: "Axis") -> None:
+    """Plain numbers 1, 2, 5, 10, ... on a logarithmic axis that spans less than two decades; else labels would overlap."""
+    from matplotlib.ticker import LogLocator
+
+    low, high = axis.get_view_interval()
+    if high < 100 * low:
+        _set_plain_ticks(axis, LogLocator(subs=(1.0, 2.0, 5.0)))
+
+
+def _set_plain_ticks(axis: "Axis", locator: "Locator") -> None:
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    axis.set_major_locator(locator)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:,g}"))
 
 
 def _finish(figure: "Figure", axes: Any, data: FigureData) -> None:

@@ -14,13 +14,20 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_SIDES = ("left", "right", "center")
-_SHIFTS: dict[str, tuple[tuple[float, float], ...]] = {
-    "left": ((4, 3), (5, -3), (4, -9)),
-    "right": ((-4, 3), (-5, -3), (-4, -9)),
-    "center": ((0, 6), (0, -12)),
-}  # in points, by which end of the label is anchored
+# Where a label may stand: which end of it is anchored, and how far from the point, in heights of a letter; the nearest first.
+_PLACES = (
+    ("left", (0.6, 0.4)),
+    ("right", (-0.6, 0.4)),
+    ("left", (0.7, -0.4)),
+    ("right", (-0.7, -0.4)),
+    ("left", (0.6, -1.4)),
+    ("right", (-0.6, -1.4)),
+    ("center", (0.0, 0.9)),
+    ("center", (0.0, -1.9)),
+    *((side, (shift, height)) for height in (1.6, -2.6, 2.8, -3.8, 4.0, -5.0) for side, shift in (("left", 0.6), ("right", -0.6))),
+)
 _LETTER = 0.58  # width of a letter over its height
+_MARK = 2.5  # half the width of a mark, in points
 _OUTSIDE = 1000.0  # the cost of leaving the axes
 
 
@@ -51,18 +58,19 @@ def _best_place(
     place: Floats, extent: tuple[float, float], drawn: Floats, taken: list[Floats], size: Floats
 ) -> tuple[Floats, tuple[float, float], str]:
     """The box (left, bottom, right, top), shift and anchored side that hide the least; the first of equals."""
-    starts = {"left": 0.0, "right": -extent[0], "center": -extent[0] / 2}
+    width, height = extent
+    starts = {"left": 0.0, "right": -width, "center": -width / 2}
     options = []
-    for side in _SIDES:
-        for shift in _SHIFTS[side]:
-            corner = place + shift + (starts[side], 0.0)
-            options.append((np.concatenate([corner, corner + extent]), shift, side))
+    for side, (right, up) in _PLACES:
+        shift = (right * height, up * height)
+        corner = place + shift + (starts[side], 0.0)
+        options.append((np.concatenate([corner, corner + extent]), shift, side))
     return min(options, key=lambda option: _hidden(option[0], drawn, taken, size))
 
 
 def _hidden(box: Floats, drawn: Floats, taken: list[Floats], size: Floats) -> float:
     """How much a label in this box would hide: points drawn, area of other labels, and what is outside of the axes."""
-    points = int(((drawn > box[:2]) & (drawn < box[2:])).all(axis=1).sum())
+    points = int(((drawn > box[:2] - _MARK) & (drawn < box[2:] + _MARK)).all(axis=1).sum())
     shared = [np.clip(np.minimum(box[2:], other[2:]) - np.maximum(box[:2], other[:2]), 0.0, None).prod() for other in taken]
     outside = float(np.clip(-box[:2], 0.0, None).sum() + np.clip(box[2:] - size, 0.0, None).sum())
     return points + float(np.sum(shared)) + (_OUTSIDE + outside if outside > 4.0 else 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.files import write_whole
 from thrifty.leaderboard import Board
 from thrifty.leaderboard.instances import HELD_OUT, TUNING
-from thrifty.reports.drawing import COLOURS, house_style, make_axes, save
+from thrifty.reports.drawing import COLOURS, house_style, make_axes, save, thin_ticks
 from thrifty.reports.labels import label_points
 from thrifty.reports.page import render
 
@@ -93,6 +93,9 @@ def draw_leaderboard(board: Board) -> "Figure":
             ax.plot(*point, "o", color=COLOURS[number % len(COLOURS)], markersize=6)
         ax.set(xscale="log", yscale="log", xlabel="quality regret + 1, geometric mean", ylabel="cost regret + 1, geometric mean")
         ax.margins(0.2)
+        ax.autoscale_view()
+        for axis in (ax.xaxis, ax.yaxis):
+            thin_ticks(axis)
         ax.set_title(f"Lower left is better ({int(known.sum())} instances with known costs)", fontsize=9)
         label_points(ax, points, board.policies, fontsize=8)
     return figure
