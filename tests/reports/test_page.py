@@ -1,8 +1,10 @@
+import sys
+
 import jinja2
 import pytest
 
 from tests.reports.hostile import NAMES, assert_escaped
-from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, embedded, markdown_code, page_table, render
+from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, _environment, embedded, markdown_code, page_table, render
 
 
 def scenario(**changes: object) -> str:
@@ -53,3 +55,16 @@ def test_a_strange_name_in_markdown_has_no_meaning(name: str) -> None:
     written = str(markdown_code(name))
     assert not set("`|[]()<>\"'\n$") & set(written.removeprefix("<code>").removesuffix("</code>"))
     assert_escaped(written, (name,))
+
+
+def test_without_jinja2_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setattr("thrifty.reports.page._environment", _environment.__wrapped__)
+    with pytest.raises(ValueError, match=r"pages need jinja2: pip install 'thrifty\[plots\]'"):
+        scenario()
+
+
+def test_the_templates_escape_whatever_their_name_ends_in() -> None:
+    environment = _environment()
+    assert environment.autoescape is True
+    assert environment.undefined is jinja2.StrictUndefined
