@@ -29,6 +29,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
+from thrifty.files import replacing
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # A kernel compiled for arm statistics also serves records that begin with the same fields; numba calls that experimental.
@@ -277,6 +279,5 @@ def _write_whole(path: Path, text: str) -> None:
     """Write `text` unless it is there already; another process never sees half of it."""
     if path.exists() and path.read_text() == text:
         return
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)
+    with replacing(path) as part:
+        part.write_text(text)

@@ -213,7 +213,7 @@ def _check(runs: Runs, setting: Setting, source: Path | str) -> None:
             f"{source_digest()}: install one version everywhere, and move such results away"
         )
     assert isinstance(setting.world, World)
-    found = (runs.world, result.policy, runs.horizon, result.pulls.shape[0], result.seed)
+    found = (runs.world, result.policy, runs.rounds, result.pulls.shape[0], result.seed)
     wanted = (
         json.loads(json.dumps(setting.world.to_dict())),
         policy(setting.policy).label,

@@ -1,16 +1,20 @@
-"""A small table: named columns that print, and that pandas and polars take over."""
+"""A small table: named columns that print, and that convert to CSV, HTML, pandas and polars."""
 
 import csv
 import io
 from dataclasses import dataclass
 from typing import Any
+from xml.etree import ElementTree
 
 from numpy.typing import NDArray
+
+_LONGEST = 20  # rows of a table that is printed whole
+_AT_EACH_END = 8  # rows printed of a longer one
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of equal length by name.
+    """Columns of equal length by name. A long table prints its first and last rows; conversions always have all rows.
 
     >>> import numpy as np
     >>> print(Table({"arm": np.array([0, 1]), "mean": np.array([0.5, 0.25])}))
@@ -51,11 +55,37 @@ class Table:
 
         return polars.DataFrame(self.columns)
 
+    def to_html(self, caption: str = "") -> str:
+        """An HTML table, every name and value escaped; a long one has its first and last rows, as in print."""
+        table = ElementTree.Element("table")
+        if caption:
+            ElementTree.SubElement(table, "caption").text = caption
+        for kind, row in [("th", tuple(self.columns)), *(("td", row) for row in self._shown_rows())]:
+            line = ElementTree.SubElement(table, "tr")
+            for value in row:
+                ElementTree.SubElement(line, kind).text = value
+        if len(self) > _LONGEST:
+            ElementTree.SubElement(ElementTree.SubElement(table, "tr"), "td", colspan=f"{len(self.columns)}").text = self._size()
+        return ElementTree.tostring(table, encoding="unicode", method="html")
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
     def __str__(self) -> str:
-        shown = self.rows() if len(self) <= 40 else [*self.rows()[:20], ("...",) * len(self.columns), *self.rows()[-20:]]
-        return aligned([tuple(self.columns), *(tuple(_cell(value) for value in row) for row in shown)])
+        text = aligned([tuple(self.columns), *self._shown_rows()])
+        return text if len(self) <= _LONGEST else f"{text}\n{self._size()}"
 
     __repr__ = __str__
+
+    def _shown_rows(self) -> list[tuple[str, ...]]:
+        rows = self.rows()
+        if len(rows) <= _LONGEST:
+            return [_texts(row) for row in rows]
+        head, tail = rows[:_AT_EACH_END], rows[-_AT_EACH_END:]
+        return [*map(_texts, head), ("...",) * len(self.columns), *map(_texts, tail)]
+
+    def _size(self) -> str:
+        return f"{len(self):,} rows, {2 * _AT_EACH_END} of them shown"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> str:
@@ -72,5 +102,5 @@ def aligned(rows: list[tuple[str, ...]]) -> str:
     return "\n".join(lines)
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _texts(row: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row)

@@ -1,4 +1,4 @@
-"""The fit draws worlds like the log's, the recommendation is the worthiest candidate, and the same log gives the same page."""
+"""The fit draws worlds like the log's, the recommendation is the worthiest candidate, and a router takes it."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ import pytest
 from thrifty import Router
 from thrifty.advice import Effort, recommend
 from thrifty.advice.fit import SegmentTruth, fit_segments
-from thrifty.advice.page import recommendation_files, routers
 from thrifty.advice.play import play, worth
+from thrifty.advice.routers import router_bodies
 from thrifty.cli.main import main
 from thrifty.environments import Changing
 from thrifty.examples import LLM, SMS
@@ -117,7 +117,7 @@ def test_a_policy_that_knows_is_near_the_worthiest_arm_and_a_dear_one_is_not() -
 
 def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
     found = recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2))
-    bodies = routers(found)
+    bodies = router_bodies(found)
     assert set(bodies) == {"US", "EG"}
     for body in bodies.values():
         request: Any = msgspec.json.decode(json.dumps(body), type=RouterRequest)
@@ -125,52 +125,6 @@ def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
         arms = body["arms"]
         rest = {name: value for name, value in body.items() if name not in ("arms", "alpha")}
         assert Router(arms, body["alpha"], **rest).decide().arm in arms
-
-
-def test_the_same_log_and_seed_write_the_same_bytes(sms: Evidence, tmp_path: Path) -> None:
-    path, _ = write_example(SMS, tmp_path, rows=6000, seed=1, kind="parquet")
-    first, second = (
-        recommendation_files(
-            recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=3)
-        )
-        for _ in range(2)
-    )
-    assert first == second
-    assert b"<svg" not in first["recommendation.html"]  # pictures are inside as data
-    assert b"http://" not in first["recommendation.html"]
-    other = recommendation_files(recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2)))
-    assert other["segments.csv"] != first["segments.csv"]
-
-
-def test_the_commands_write_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["example-log", "llm", "--rows", "6000", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "thrifty replay" in said
-    flags = [
-        str(tmp_path / "llm.csv"),
-        "--arm",
-        "model",
-        "--reward",
-        "quality",
-        "--segment",
-        "task",
-        "--time",
-        "sent_at",
-        "--now",
-        "2e9",
-    ]
-    assert main(["frontier", *flags, "--alpha", "0,0.05,0.1", "--out", str(tmp_path / "f")]) == 0
-    assert "propensities are not logged" in capsys.readouterr().out
-    assert {path.name for path in (tmp_path / "f").iterdir()} >= {"frontier.html", "frontier.csv", "frontier.png", "frontier.svg"}
-    small = ["--policies", "cs-ts", "--rounds", "200", "--worlds", "2"]
-    assert main(["recommend", *flags, *small, "--out", str(tmp_path / "r")]) == 0
-    assert "are expected to cost" in capsys.readouterr().out
-    page = (tmp_path / "r" / "recommendation.html").read_text()
-    assert "propensities are not logged" in page
-    assert "/v1/routers/summarise" in page
-    assert json.loads((tmp_path / "r" / "routers.json").read_text())["code"]["arms"]["giant"] is None
-    assert main(["recommend", *flags, *small, "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["routers"]) == {"summarise", "extract", "code"}
 
 
 def test_segments_beyond_the_largest_are_named_not_dropped(sms: Evidence) -> None:

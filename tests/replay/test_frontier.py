@@ -7,8 +7,7 @@ import pytest
 from tests.replay.logs import frame
 from thrifty.replay import Columns, Log, aggregate, examine, frontier, replay
 from thrifty.replay import aggregates as aggregates_module
-from thrifty.replay.evidence import ESTIMATED, LOGGED, OVERALL
-from thrifty.replay.page import frontier_files
+from thrifty.replay.evidence import OVERALL
 from thrifty.replay.profile import duration
 
 COLUMNS = Columns(segment="segment", time="at", propensity="p")
@@ -62,20 +61,6 @@ def test_nothing_to_compare_is_an_error() -> None:
     rows = polars.DataFrame({"arm": ["a", "b"], "reward": [1.0, 0.0], "cost": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"no segment has two arms with enough rows to compare them .*only 1 rows, 30 are needed"):
         frontier(Log(rows))
-
-
-def test_the_page_says_where_propensities_come_from(steady: polars.DataFrame) -> None:
-    logged = frontier_files(frontier(Log(steady, COLUMNS), [0.0, 0.1]))["frontier.html"].decode()
-    assumed = frontier_files(frontier(Log(steady, Columns(segment="segment", time="at")), [0.0, 0.1]))["frontier.html"].decode()
-    assert LOGGED in logged
-    assert ESTIMATED not in logged
-    assert ESTIMATED in assumed
-
-
-def test_the_same_log_and_seed_write_the_same_frontier(steady: polars.DataFrame) -> None:
-    one, other = (frontier_files(frontier(Log(steady, COLUMNS), [0.0, 0.1], seed=3)) for _ in range(2))
-    assert one == other
-    assert frontier_files(frontier(Log(steady, COLUMNS), [0.0, 0.1], seed=4))["frontier.csv"] != one["frontier.csv"]
 
 
 def test_a_choice_among_equals_is_not_flattered() -> None:

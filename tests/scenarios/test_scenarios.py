@@ -1,9 +1,4 @@
-"""The four scenarios, played small and uncompiled where the numbers do not matter."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""The four scenarios, played small."""
 
 import numpy as np
 import pytest
@@ -11,30 +6,7 @@ import pytest
 from thrifty import list_policies
 from thrifty.cli.main import main
 from thrifty.scenarios import SCENARIOS, checked_scenario, play
-from thrifty.scenarios.play import BEST_KNOWN, WHAT_PEOPLE_DO, left_out, usual_policies
-
-
-def play_all(folder: str) -> None:
-    """Every scenario under every policy, and its page."""
-    from thrifty.scenarios.page import write
-
-    for name, scenario in SCENARIOS.items():
-        policies = usual_policies(scenario) if name != "ads" else ["cs-ts", "cheapest"]
-        result = play(scenario, policies, rounds=400, runs=1)
-        assert set(result.policies) == {*policies, BEST_KNOWN}
-        for path in write(result, Path(folder)):
-            assert path.stat().st_size > 100, path
-
-
-def test_every_policy_plays_every_scenario_and_pages_are_written(tmp_path: Path) -> None:
-    script = f"from tests.scenarios.test_scenarios import play_all; play_all({str(tmp_path)!r})"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.getcwd()}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
-    page = (tmp_path / "sms.html").read_text()
-    assert "Receipts come after 50 decisions" in page
-    assert "best-known" in page
-    assert "Left out: oracle (knows the optimal arm" in page
-    assert "cs-exp3, pe, pe-cs (needs to know the costs, and here they are unknown)" in (tmp_path / "llm.html").read_text()
+from thrifty.scenarios.play import WHAT_PEOPLE_DO, left_out, usual_policies
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -1,6 +1,8 @@
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +212,42 @@ class TestResults:
     def test_a_policy_that_did_not_run_is_named(self) -> None:
         with pytest.raises(KeyError, match="there are cs-ts, oracle"):
             self.runs["cs-etc"]
+
+    def test_the_summary_has_a_line_per_policy(self) -> None:
+        final = self.runs.final()["cs-ts"]["total"]
+        lines = str(self.runs).splitlines()
+        assert len(lines) == 2 + len(self.runs.results)
+        assert repr(self.runs) == str(self.runs)
+        assert "300 rounds, 5 runs" in lines[0]
+        assert lines[2].split("  ")[0] == "cs-ts"
+        assert lines[2].endswith(f"{final['mean']:,.1f} +- {final['se']:,.1f}")
+
+    def test_a_notebook_shows_the_summary_with_names_escaped(self) -> None:
+        strange = replace(self.runs, results=tuple(replace(each, policy="<script>&amp;") for each in self.runs.results[:1]))
+        shown = strange._repr_html_()
+        assert shown.count("<tr>") == 2
+        assert "<script>" not in shown
+        assert "&lt;script&gt;&amp;amp;" in shown
+
+    def test_rounds_are_what_was_played_and_the_horizon_is_what_policies_know(self) -> None:
+        assert (self.runs.rounds, self.runs.horizon) == (300, 300)
+        unknown = simulate(FIGURE_1, "cs-ts", rounds=50, runs=1)
+        assert (unknown.rounds, unknown.horizon) == (50, None)
+        assert "50 rounds, horizon unknown" in str(unknown)
+        longer = simulate(FIGURE_1, "cs-ts", horizon=200, rounds=50, runs=1)
+        assert (longer.rounds, longer.horizon) == (50, 200)
+
+    def test_a_file_of_format_2_is_still_read(self, tmp_path: Path) -> None:
+        runs = simulate(FIGURE_1, "cs-ts", rounds=50, runs=2)
+        runs.save(tmp_path / "new.npz")
+        with np.load(tmp_path / "new.npz") as archive:
+            arrays = dict(archive)
+        header = json.loads(str(arrays["header"]))
+        old = {"format": 2, "horizon": header.pop("rounds"), "told_horizon": header.pop("horizon")}
+        np.savez(tmp_path / "old.npz", **{**arrays, "header": np.array(json.dumps({**header, **old}))})
+        read = Runs.load(tmp_path / "old.npz")
+        assert (read.rounds, read.horizon) == (50, None)
+        assert (read["cs-ts"].pulls == runs["cs-ts"].pulls).all()
 
     @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
     def test_the_same_runs_give_the_same_picture(self, tmp_path: Path, ending: str) -> None:

@@ -78,16 +78,16 @@ def _scores(found: Runs, policy: str, truth: SegmentTruth, target: float, exchan
     piece_of = np.searchsorted([start for start, _ in found.pieces], np.r_[0, found.checkpoints[:-1]], side="right") - 1
     means = np.array([instance.means for _, instance in found.pieces])[piece_of]
     costs = np.array([instance.costs for _, instance in found.pieces])[piece_of]
-    quality = np.einsum("rck,ck->r", pulls, means) / found.horizon
-    cost = np.einsum("rck,ck->r", pulls, costs) / found.horizon
+    quality = np.einsum("rck,ck->r", pulls, means) / found.rounds
+    cost = np.einsum("rck,ck->r", pulls, costs) / found.rounds
     values = worth(quality, cost, truth, exchange)
     regrets = found.samples(policy)
     return [
         Score(
             float(quality[run]),
             float(cost[run]),
-            float(regrets["quality"][run, -1]) / found.horizon,
-            float(regrets["cost"][run, -1]) / found.horizon,
+            float(regrets["quality"][run, -1]) / found.rounds,
+            float(regrets["cost"][run, -1]) / found.rounds,
             float(values[run]),
             target - float(values[run]),
         )

@@ -65,8 +65,8 @@ def _add_output(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Simulate and show."""
+    from thrifty.files import write_whole
     from thrifty.simulation import simulate
-    from thrifty.simulation.results import write_whole
 
     world = _world(options)
     with ProgressBar("playing", "round") as bar:
@@ -95,8 +95,8 @@ def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
     """The object that `--json` prints."""
     return {
         "instance": runs.instance.to_dict(),
-        "horizon": runs.horizon,
-        "told_horizon": runs.told_horizon,
+        "horizon": runs.rounds,
+        "told_horizon": runs.horizon,
         "feedback": runs.feedback,
         "runs": n_runs,
         "seed": seed,
@@ -128,7 +128,7 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
     ]
     about = (
         f"{instance.n_arms} arms, best arm {instance.best_arm}, optimal arm {instance.optimal_arm}, floor {instance.floor:g} "
-        f"(alpha {instance.alpha:g}); T = {runs.horizon:,}{_circumstances(runs)}, {n_runs} runs, seed {seed}; "
+        f"(alpha {instance.alpha:g}); T = {runs.rounds:,}{_circumstances(runs)}, {n_runs} runs, seed {seed}; "
         "mean +- standard error"
     )
     return f"{about}\n\n{aligned([header, *rows])}"
@@ -136,7 +136,7 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
 
 def _circumstances(runs: "Runs") -> str:
     """What differs from a known horizon and immediate outcomes, in words."""
-    notes = ["" if runs.told_horizon is not None else ", not known to the policies"]
+    notes = ["" if runs.horizon is not None else ", not known to the policies"]
     if runs.feedback is not None:
         delay = dict(runs.feedback["delay"])
         notes.append(f", {delay.pop('law')} delay of {next(iter(delay.values())):g} decisions")

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_json, add_seed
@@ -82,18 +81,6 @@ class RowCount(ProgressBar):
     def show_rows(self, step: str, rows: int) -> None:
         """Show the current step and its rows."""
         self.say(f"{step}: {rows:,} rows")
-
-
-def write_files(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files into a folder, which is made if it is missing."""
-    from thrifty.simulation.results import write_whole
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"cannot make the folder {folder}: {error.strerror}") from None
-    for name, content in files.items():
-        write_whole(folder / name, content)
 
 
 def describe(evidence: "Evidence") -> dict[str, Any]:

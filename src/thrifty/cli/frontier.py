@@ -5,7 +5,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_folder, read_alphas
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range, write_files
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range
+from thrifty.files import write_files
 
 if TYPE_CHECKING:
     from thrifty.replay import Frontier
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     with RowCount() as rows:
         found = frontier(open_log(options), alphas, seed=options.seed, progress=rows.show_rows)
     if options.out is not None:
-        from thrifty.replay.page import frontier_files
+        from thrifty.reports.frontier import frontier_files
 
         write_files(options.out, frontier_files(found))
     print(_as_json(found) if options.json else _as_text(found))

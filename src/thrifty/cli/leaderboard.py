@@ -29,8 +29,7 @@ def run(options: argparse.Namespace) -> None:
     """Play, print the ranking, write the page."""
     from thrifty.leaderboard.board import CONTENDERS, play
     from thrifty.leaderboard.instances import entries
-    from thrifty.leaderboard.page import as_markdown, draw
-    from thrifty.simulation.results import write_whole
+    from thrifty.reports.leaderboard import write_leaderboard
 
     chosen = [entry for entry in entries() if options.only is None or options.only in entry.name]
     if not chosen:
@@ -41,10 +40,8 @@ def run(options: argparse.Namespace) -> None:
     with ProgressBar("playing", "instance") as bar:
         board = play(chosen, contenders, seed=options.seed, share=0.1 if options.quick else 1.0, progress=bar)
     if options.out:
-        picture = options.out.with_suffix(".svg")
         command = "thrifty leaderboard" + (" --quick" if options.quick else "") + f" --out {options.out.name}"
-        write_whole(options.out, as_markdown(board, command=command, picture=picture.name).encode())
-        draw(board, picture)
+        write_leaderboard(board, options.out, command=command)
     print(f"{'policy':<24} {'geometric mean':>15} {'worst ratio':>12}")
     for name, mean, worst in board.ranking():
         print(f"{name:<24} {mean:>15.2f} {worst:>12.1f}")

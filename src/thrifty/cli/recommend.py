@@ -5,8 +5,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, read_alphas, split_policies
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range, write_files
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range
 from thrifty.cli.progress import ProgressBar
+from thrifty.files import write_files
 
 if TYPE_CHECKING:
     from thrifty.advice import Recommendation
@@ -39,7 +40,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
     from thrifty.advice import Effort, recommend
-    from thrifty.advice.page import recommendation_files
+    from thrifty.reports.recommendation import recommendation_files
 
     with RowCount() as rows, ProgressBar("playing", "game") as bar:
         found = recommend(
@@ -58,16 +59,16 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _as_json(found: "Recommendation") -> str:
-    from thrifty.advice.page import routers
+    from thrifty.advice.routers import router_bodies
     from thrifty.replay.evidence import finite
 
-    body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": routers(found)}
+    body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": router_bodies(found)}
     return json.dumps(finite({**describe(found.evidence), **body, "refused": found.refused}), allow_nan=False)
 
 
 def _as_text(found: "Recommendation") -> str:
-    from thrifty.advice.page import lead
     from thrifty.replay.evidence import assumptions
+    from thrifty.reports.recommendation import lead
     from thrifty.table import aligned
 
     simulated = f"{found.worlds} simulated worlds a segment, {found.rounds:,} decisions each; learning included"

@@ -5,7 +5,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_folder, read_alphas, split_policies
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, show_range, write_files
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, show_range
+from thrifty.files import write_files
 
 if TYPE_CHECKING:
     from thrifty.replay import Replay

@@ -30,8 +30,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the items, and print the path of the report."""
-    from thrifty.experiments import EXPERIMENTS, Scale, reproduce
+    from thrifty.experiments import EXPERIMENTS, Scale
     from thrifty.problem import checked_count
+    from thrifty.reports.reproduction import reproduce
 
     if options.list:
         width = max(map(len, EXPERIMENTS))

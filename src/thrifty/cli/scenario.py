@@ -28,15 +28,15 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Play the scenario, and show the result."""
     from thrifty.problem import checked_count
+    from thrifty.reports.scenario import scenario_text, write_scenario
     from thrifty.scenarios import checked_scenario, play
-    from thrifty.scenarios.page import as_table, write
 
     scenario = checked_scenario(options.name)
     policies = split_policies(options.policies) if options.policies else None
     runs = checked_count("runs", options.runs)
     with ProgressBar("playing", "segment") as bar:
         result = play(scenario, policies, rounds=options.rounds, runs=runs, seed=options.seed, progress=bar)
-    print(as_table(result))
+    print(scenario_text(result))
     if options.out:
-        for path in write(result, options.out):
+        for path in write_scenario(result, options.out):
             print(f"wrote {path}")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.examples.specification import DELAY_SPREAD, ExampleSegment, Floats, Route, Specification
+from thrifty.files import replacing, write_whole
 from thrifty.problem import checked_count
 
 if TYPE_CHECKING:
@@ -237,13 +238,13 @@ def write_example(
     writers = {"csv": _write_csv, "parquet": _write_parquet}
     writers[kind](path, frames, lambda done: progress(done, rows) if progress is not None else None)
     described = {**truth(specification, exploration), "rows": rows, "seed": seed, "exploration": exploration}
-    beside.write_text(json.dumps(described, indent=1) + "\n")
+    write_whole(beside, (json.dumps(described, indent=1) + "\n").encode())
     return path, beside
 
 
 def _write_csv(path: Path, frames: Iterator["polars.DataFrame"], report: Callable[[int], None]) -> None:
     done = 0
-    with path.open("wb") as file:
+    with replacing(path) as part, part.open("wb") as file:
         for frame in frames:
             file.write(frame.write_csv(include_header=done == 0, datetime_format="%Y-%m-%dT%H:%M:%S%.3f").encode())
             done += frame.height
@@ -256,10 +257,10 @@ def _write_parquet(path: Path, frames: Iterator["polars.DataFrame"], report: Cal
 
     import polars
 
-    with tempfile.TemporaryDirectory(dir=path.parent) as parts:
+    with replacing(path) as whole, tempfile.TemporaryDirectory(dir=path.parent) as parts:
         done = 0
         for number, frame in enumerate(frames):
             frame.write_parquet(Path(parts) / f"{number:06}.parquet")
             done += frame.height
             report(done)
-        polars.scan_parquet(Path(parts) / "*.parquet").sink_parquet(path)
+        polars.scan_parquet(Path(parts) / "*.parquet").sink_parquet(whole)

@@ -1,7 +1,10 @@
-"""The paper's figures, tables and claims, each as settings -> result -> table -> picture, and a report of all of them."""
+"""The paper's figures, tables and claims, each as settings -> results -> table, figure and claims.
+
+`thrifty.reports.reproduction` draws them and writes the report.
+"""
 
 from thrifty.experiments.catalogue import EXPERIMENTS, experiment
 from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale
-from thrifty.experiments.report import reproduce
+from thrifty.experiments.running import run_experiments
 
-__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Scale", "experiment", "reproduce"]
+__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Scale", "experiment", "run_experiments"]

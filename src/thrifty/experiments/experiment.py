@@ -1,27 +1,16 @@
-"""What an experiment is: settings to simulate, and a finding drawn from the results: a table, a picture, claims with verdicts."""
+"""What an experiment is: settings to simulate, and a finding from the results: a table, a figure as data, claims with verdicts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from thrifty.pictures import Curve
-from thrifty.simulation import Runs, summarise
+from thrifty.figures import FigureData
+from thrifty.simulation import Runs
 from thrifty.sweep import Setting
 from thrifty.table import Table
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Row = dict[str, Any]
-
 POLICIES = ("cs-ucb", "cs-ts", "cs-etc")
 HOLDS, FAILS, IMPRECISE = "holds", "does not hold", "imprecise"
-
-# Two-sided 95% quantiles of Student's t for 1, 2, ... degrees of freedom.
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
 
 @dataclass(frozen=True)
@@ -57,10 +46,10 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What came out: one table, one figure, and what it says about the paper's claims."""
+    """What came out: one table, one figure as data, and what they say about the paper's claims."""
 
     table: Table
-    figure: "Figure"
+    figure: FigureData
     claims: tuple[Claim, ...]
 
 
@@ -85,68 +74,3 @@ def verdict(condition: bool, otherwise: str = FAILS) -> str:
     ('holds', 'imprecise')
     """
     return HOLDS if condition else otherwise
-
-
-def columns_of(rows: Sequence[Row]) -> Table:
-    """A table from rows that all have the same keys.
-
-    >>> print(columns_of([{"K": 2, "cost": 1.5}, {"K": 4, "cost": 2.5}]))
-    K  cost
-    2   1.5
-    4   2.5
-    """
-    return Table({name: np.asarray([row[name] for row in rows]) for name in rows[0]})
-
-
-def final(runs: Runs, metric: str) -> dict[str, float]:
-    """Mean, sd and se of a regret at the horizon, for the one policy in `runs`."""
-    return runs.final()[runs.results[0].policy][metric]
-
-
-def samples(runs: Runs, metric: str) -> NDArray[np.float64]:
-    """(runs,) a regret at the horizon."""
-    return runs.samples(runs.results[0].policy)[metric][:, -1]
-
-
-def band(x: NDArray[Any] | Sequence[float], values: NDArray[np.float64] | Sequence[NDArray[np.float64]], width: str) -> Curve:
-    """The mean of `values` (points, each of runs) at every x, with a band of one "sd" or two "se" either way."""
-    summaries = [summarise(np.asarray(each)) for each in values]
-    mean = np.array([float(summary["mean"]) for summary in summaries])
-    half = np.array([float(summary["sd"]) if width == "sd" else 2 * float(summary["se"]) for summary in summaries])
-    return Curve(np.asarray(x), mean, np.maximum(mean - half, 0.0), mean + half)
-
-
-def line(x: NDArray[Any] | Sequence[float], values: Sequence[float]) -> Curve:
-    """A curve without a band: a bound, say."""
-    middle = np.asarray(values, dtype=float)
-    return Curve(np.asarray(x), middle, middle, middle)
-
-
-@dataclass(frozen=True)
-class Slope:
-    """An exponent fitted on logarithms by least squares, with a 95% interval from the scatter around the line."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-
-def fit_slope(x: Sequence[float], y: Sequence[float]) -> Slope:
-    """The exponent b of y = a x^b.
-
-    >>> str(fit_slope([1, 10, 100], [2, 2000, 2000000]))
-    '3.000 [3.000, 3.000]'
-    """
-    log_x, log_y = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
-    free = log_x.size - 2
-    if not free >= 1:
-        raise ValueError(f"a slope with an interval needs at least 3 points, got {log_x.size}")
-    centred = log_x - log_x.mean()
-    slope = float(centred @ log_y / (centred @ centred))
-    residual = log_y - log_y.mean() - slope * centred
-    error = float(np.sqrt(residual @ residual / free / (centred @ centred)))
-    half = _STUDENT[min(free, len(_STUDENT)) - 1] * error
-    return Slope(slope, slope - half, slope + half)

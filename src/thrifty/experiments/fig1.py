@@ -1,8 +1,9 @@
 """Figure 1: cost regret where the optimal arm is very close to the floor [Sinha2021] section 2."""
 
 from thrifty.environments.families import figure_1
-from thrifty.experiments.experiment import POLICIES, Claim, Experiment, Finding, Scale, band, columns_of, final, verdict
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.experiment import POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import band, columns_of, final
+from thrifty.figures import Panel, PanelFigure
 from thrifty.simulation import Runs, summarise
 from thrifty.sweep import Setting
 
@@ -27,16 +28,19 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
             {"policy": policy, "t": int(t), "cost_mean": float(mean), "cost_sd": float(sd)}
             for t, mean, sd in zip(runs.checkpoints, summary["mean"], summary["sd"], strict=True)
         ]
-    panel = Panel("", "round t", "cumulative cost regret (cost units)", curves)
-    figure = draw_panels(
-        [panel],
+    figure = PanelFigure(
+        [Panel("", "round t", "cumulative cost regret (cost units)", curves)],
         title="Figure 1: the optimal arm lies 1/sqrt(T) above the floor",
         caption=f"mean of {scale.number_of_runs(50)} runs; bands are one standard deviation either way, as in the paper",
     )
+    return Finding(columns_of(rows), figure, _claims(by_policy))
+
+
+def _claims(by_policy: dict[str, Runs]) -> tuple[Claim, ...]:
     at_end = {policy: final(runs, "cost") for policy, runs in by_policy.items()}
     shown = ", ".join(f"{policy} {value['mean']:,.0f} (sd {value['sd']:,.0f})" for policy, value in at_end.items())
-    gap = float(results[0].instance.quality_gaps.max())
-    claims = (
+    gap = float(by_policy["cs-etc"].instance.quality_gaps.max())
+    return (
         Claim(
             "Figure 1",
             "CS-TS and CS-UCB incur significant cost regret, and CS-ETC attains low cost regret",
@@ -50,7 +54,6 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
             f"the largest quality gap of an arm is {gap:g}",
         ),
     )
-    return Finding(columns_of(rows), figure, claims)
 
 
 EXPERIMENT = Experiment(

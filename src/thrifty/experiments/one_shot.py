@@ -3,9 +3,10 @@
 import numpy as np
 
 from thrifty.environments.families import figure_1, table_1
-from thrifty.experiments.experiment import IMPRECISE, Claim, Experiment, Finding, Scale, band, columns_of, final, samples, verdict
+from thrifty.experiments.experiment import IMPRECISE, Claim, Experiment, Finding, Scale, verdict
 from thrifty.experiments.fig2 import HORIZON, MEANS
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.measures import band, columns_of, final, half_decades, samples
+from thrifty.figures import Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
 
@@ -13,7 +14,7 @@ _PAIR = ("cs-etc", "one-shot-etc")
 
 
 def _horizons(scale: Scale) -> list[int]:
-    return [round(10 ** (half / 2)) for half in range(7, scale.pick(12, 14))]
+    return half_decades(7, scale.pick(12, 14))
 
 
 def settings(scale: Scale) -> list[Setting]:
@@ -31,12 +32,12 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
     horizons = _horizons(scale)
     pairs = list(zip(results[::2], results[1::2], strict=True))
     published, beyond = pairs[: 1 + len(MEANS)], pairs[1 + len(MEANS) :]
-    differing = sum(int((a.results[0].pulls != b.results[0].pulls).any(axis=(1, 2)).sum()) for a, b in published)
+    differing = sum(_differ(a, b) for a, b in published)
     total = sum(a.results[0].pulls.shape[0] for a, _ in published)
     curves = {
         policy: band(horizons, [samples(pair[number], "quality") for pair in beyond], "se") for number, policy in enumerate(_PAIR)
     }
-    figure = draw_panels(
+    figure = PanelFigure(
         [Panel("", "horizon T (rounds)", "quality regret at T (reward units)", curves, "log", "log", marked=_PAIR)],
         title="Section 4: committing once against CS-ETC, mu_2 = 0.30",
         caption=f"mean of {scale.number_of_runs(20)} runs; bands are two standard errors either way",

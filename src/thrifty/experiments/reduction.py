@@ -3,14 +3,16 @@
 import numpy as np
 
 from thrifty.environments.families import HardFamily
-from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, columns_of, line, verdict
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of
+from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
-from thrifty.theory import derive, flip_bound, flip_linear
+from thrifty.theory import Derived, derive, flip_bound, flip_linear
 
 _ALPHAS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 _DEAR = 3
+_PLACE = "appendix B"
 
 
 def settings(_scale: Scale) -> list[Setting]:
@@ -21,58 +23,86 @@ def settings(_scale: Scale) -> list[Setting]:
 def conclude(scale: Scale, _results: list[Runs]) -> Finding:
     """Flips per call and both regrets, for every alpha on Phi^0 and Phi^1."""
     rounds, runs = scale.pick(2_000, 20_000), scale.number_of_runs(10)
-    rows, bias = [], 0.0
+    rows: list[Row] = []
+    deviations = []
     for alpha in _ALPHAS:
-        p = (1 - alpha) / 3
-        family = HardFamily(alpha, p, p / 2 * (_DEAR / rounds) ** (1 / 3), _DEAR)
-        heads, flips = flip_linear(p, 1 / (1 - alpha), slack=0.5, count=scale.pick(20_000, 200_000), seed=scale.seed)
-        bias = max(bias, abs(float(heads.mean()) - 1 / 3) / float(heads.std() / np.sqrt(heads.size)))
+        heads, flips = flip_linear(_p(alpha), 1 / (1 - alpha), slack=0.5, count=scale.pick(20_000, 200_000), seed=scale.seed)
+        deviations.append(abs(float(heads.mean()) - 1 / 3) / float(heads.std() / np.sqrt(heads.size)))
+        family = HardFamily(alpha, _p(alpha), _p(alpha) / 2 * (_DEAR / rounds) ** (1 / 3), _DEAR)
         for member in (0, 1):
             derived = derive("cs-etc", family, member=member, rounds=rounds, runs=runs, seed=scale.seed)
-            rows.append(
-                {
-                    "alpha": alpha, "member": member, "factory_flips": float(flips.mean()), "pulls_per_call":
-                    derived.pulls_per_call,
-                    "bound_per_call": derived.bound_per_call, "outer_regret": float(derived.outer_regret.mean()),
-                    "inner_regret": float(derived.inner_regret.mean()),
-                    "outer_over_bound": float(derived.outer_regret.mean() / (derived.bound_per_call * derived.inner_regret.mean())),
-                }
-            )  # fmt: skip
-    flips_of = [max(row["pulls_per_call"] for row in rows if row["alpha"] == alpha) for alpha in _ALPHAS]
-    curves = {
-        "measured pulls per call of a dear arm, E[S_l]": line(_ALPHAS, flips_of),
-        "bound of the proof, 19 / (1 - alpha)": line(_ALPHAS, [flip_bound(1 / (1 - alpha), 0.5) for alpha in _ALPHAS]),
-    }
-    figure = draw_panels(
-        [Panel("", "alpha", "pulls per call", curves, y_scale="log", marked=list(curves)[:1])],
+            rows.append({"alpha": alpha, "member": member, "factory_flips": float(flips.mean()), **_derived_columns(derived)})
+    figure = PanelFigure(
+        [_panel(rows)],
         title="Appendix B: what the reduction costs",
         caption=f"CS-ETC inside pi_0, {runs} runs of L = {rounds:,} calls, K = {_DEAR}, p = (1-alpha)/3",
     )
-    claims = (
-        Claim(
-            "appendix B",
-            "the Bernoulli factory is unbiased and takes at most 9.5 C / delta flips on average",
-            verdict(bias < 5 and all(row["factory_flips"] <= row["bound_per_call"] for row in rows)),
-            f"largest deviation from C p {bias:.1f} standard errors; flips at most "
-            f"{max(row['factory_flips'] / row['bound_per_call'] for row in rows):.2f} of the bound",
-        ),
-        Claim(
-            "appendix B",
-            "E[S_l] is at most 19 / (1 - alpha)",
-            verdict(all(row["pulls_per_call"] <= row["bound_per_call"] for row in rows)),
-            "; ".join(
-                f"alpha {alpha:g}: {value:.1f} of {flip_bound(1 / (1 - alpha), 0.5):.0f}"
-                for alpha, value in zip(_ALPHAS, flips_of, strict=True)
-            ),
-        ),
-        Claim(
-            "appendix B",
-            "pi_0's modified quality plus cost regret is at most 19 / (1 - alpha) times the inner policy's regret",
-            verdict(all(row["outer_over_bound"] <= 1 for row in rows)),
-            f"measured over the bound, at most {max(row['outer_over_bound'] for row in rows):.2f}",
+    return Finding(columns_of(rows), figure, (_factory_claim(rows, max(deviations)), _calls_claim(rows), _regret_claim(rows)))
+
+
+def _p(alpha: float) -> float:
+    """The mean of the free arm, such that C p = 1/3 for C = 1 / (1 - alpha)."""
+    return (1 - alpha) / 3
+
+
+def _derived_columns(derived: Derived) -> Row:
+    outer, inner = float(derived.outer_regret.mean()), float(derived.inner_regret.mean())
+    return {
+        "pulls_per_call": derived.pulls_per_call,
+        "bound_per_call": derived.bound_per_call,
+        "outer_regret": outer,
+        "inner_regret": inner,
+        "outer_over_bound": outer / (derived.bound_per_call * inner),
+    }
+
+
+def _pulls_by_alpha(rows: list[Row]) -> list[float]:
+    """The larger of both members' pulls per call, by alpha."""
+    return [max(row["pulls_per_call"] for row in rows if row["alpha"] == alpha) for alpha in _ALPHAS]
+
+
+def _bound(alpha: float) -> float:
+    return flip_bound(1 / (1 - alpha), 0.5)
+
+
+def _panel(rows: list[Row]) -> Panel:
+    measured = "measured pulls per call of a dear arm, E[S_l]"
+    curves = {
+        measured: Curve.line(_ALPHAS, _pulls_by_alpha(rows)),
+        "bound of the proof, 19 / (1 - alpha)": Curve.line(_ALPHAS, [_bound(alpha) for alpha in _ALPHAS]),
+    }
+    return Panel("", "alpha", "pulls per call", curves, y_scale="log", marked=[measured])
+
+
+def _factory_claim(rows: list[Row], deviation: float) -> Claim:
+    return Claim(
+        _PLACE,
+        "the Bernoulli factory is unbiased and takes at most 9.5 C / delta flips on average",
+        verdict(deviation < 5 and all(row["factory_flips"] <= row["bound_per_call"] for row in rows)),
+        f"largest deviation from C p {deviation:.1f} standard errors; flips at most "
+        f"{max(row['factory_flips'] / row['bound_per_call'] for row in rows):.2f} of the bound",
+    )
+
+
+def _calls_claim(rows: list[Row]) -> Claim:
+    return Claim(
+        _PLACE,
+        "E[S_l] is at most 19 / (1 - alpha)",
+        verdict(all(row["pulls_per_call"] <= row["bound_per_call"] for row in rows)),
+        "; ".join(
+            f"alpha {alpha:g}: {pulls:.1f} of {_bound(alpha):.0f}"
+            for alpha, pulls in zip(_ALPHAS, _pulls_by_alpha(rows), strict=True)
         ),
     )
-    return Finding(columns_of(rows), figure, claims)
+
+
+def _regret_claim(rows: list[Row]) -> Claim:
+    return Claim(
+        _PLACE,
+        "pi_0's modified quality plus cost regret is at most 19 / (1 - alpha) times the inner policy's regret",
+        verdict(all(row["outer_over_bound"] <= 1 for row in rows)),
+        f"measured over the bound, at most {max(row['outer_over_bound'] for row in rows):.2f}",
+    )
 
 
 EXPERIMENT = Experiment(

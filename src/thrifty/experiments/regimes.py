@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Row, Scale, columns_of, final, verdict
-from thrifty.pictures import Map, draw_maps
+from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of, final
+from thrifty.figures import Map, MapFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
@@ -45,13 +46,17 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
     lead = (ordered[..., 1] + 1.0) / (ordered[..., 0] + 1.0)
     maps = [
         Map(
-            f"K = {n_arms}", "free arm's mean above the floor (reward units)", "horizon T (rounds)",
-            [f"{gap:+.2f}" for gap in _GAPS], [f"{t:,}" for t in horizons], winners[at],
-            [[f"{value:.1f}x" for value in row] for row in lead[at]],
+            f"K = {n_arms}",
+            "free arm's mean above the floor (reward units)",
+            "horizon T (rounds)",
+            x_ticks=[f"{gap:+.2f}" for gap in _GAPS],
+            y_ticks=[f"{t:,}" for t in horizons],
+            kinds=winners[at],
+            texts=[[f"{value:.1f}x" for value in row] for row in lead[at]],
         )
         for at, n_arms in enumerate(_ARMS)
-    ]  # fmt: skip
-    figure = draw_maps(
+    ]
+    figure = MapFigure(
         maps,
         [f"{policy} wins" for policy in POLICIES],
         title="Which policy has the lowest quality + cost regret",
@@ -64,20 +69,21 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
         for row, t in enumerate(horizons)
         for column, gap in enumerate(_GAPS)
     ]
+    return Finding(columns_of(rows), figure, (_claim(rows),))
+
+
+def _claim(rows: list[Row]) -> Claim:
     near = [row["winner"] for row in rows if abs(row["gap"]) <= 0.02]
     far = [row["winner"] for row in rows if abs(row["gap"]) >= 0.10]
     near_etc, far_naive = near.count("cs-etc") / len(near), 1 - far.count("cs-etc") / len(far)
-    claims = (
-        Claim(
-            "section 6",
-            "CS-TS / CS-UCB are the better choice where means are well differentiated, CS-ETC where they are close to one another",
-            verdict(near_etc == 1.0 and far_naive == 1.0, IMPRECISE),
-            f"CS-ETC wins {near_etc:.0%} of the cells within 0.02 of the floor; CS-TS or CS-UCB win {far_naive:.0%} of those "
-            f"0.10 and more away (CS-UCB {far.count('cs-ucb')}, CS-TS {far.count('cs-ts')}, "
-            f"CS-ETC {far.count('cs-etc')} of {len(far)})",
-        ),
+    return Claim(
+        "section 6",
+        "CS-TS / CS-UCB are the better choice where means are well differentiated, CS-ETC where they are close to one another",
+        verdict(near_etc == 1.0 and far_naive == 1.0, IMPRECISE),
+        f"CS-ETC wins {near_etc:.0%} of the cells within 0.02 of the floor; CS-TS or CS-UCB win {far_naive:.0%} of those "
+        f"0.10 and more away (CS-UCB {far.count('cs-ucb')}, CS-TS {far.count('cs-ts')}, "
+        f"CS-ETC {far.count('cs-etc')} of {len(far)})",
     )
-    return Finding(columns_of(rows), figure, claims)
 
 
 EXPERIMENT = Experiment(

@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from thrifty.environments.families import table_1
-from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, columns_of, line, verdict
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of
+from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
 from thrifty.theory import first_rejection, paper_tau
@@ -34,11 +35,12 @@ def settings(scale: Scale) -> list[Setting]:
 def conclude(scale: Scale, results: list[Runs]) -> Finding:
     """The share of runs that ever leave the cheap arm."""
     rest = iter(results)
-    curves, rows = {}, []
+    rows: list[Row] = []
+    curves = {}
     for mean in _means(scale):
         noise_free = first_rejection(mean, 0.5, alpha=0.1)
         shares = [_share(next(rest)) for _ in _FACTORS]
-        curves[f"mu_2 = {mean:.2f} (noise-free T = {noise_free:,})"] = line(_FACTORS, shares)
+        curves[f"mu_2 = {mean:.2f} (noise-free T = {noise_free:,})"] = Curve.line(_FACTORS, shares)
         rows += [
             {"mu_2": mean, "noise_free_T": noise_free, "T": _horizon(mean, factor), "share_of_runs_that_reject": share}
             for factor, share in zip(_FACTORS, shares, strict=True)
@@ -51,28 +53,29 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
         "log",
         marked=list(curves),
     )
-    figure = draw_panels(
+    figure = PanelFigure(
         [panel],
         title="Section 6: when CS-ETC first rejects the cheap arm",
         caption=f"{scale.number_of_runs(40)} runs of Table 1's arms",
     )
+    return Finding(columns_of(rows), figure, (_claim(rows),))
+
+
+def _claim(rows: list[Row]) -> Claim:
     first = {mean: first_rejection(mean, 0.5, alpha=0.1) for mean in (0.30, 0.35, 0.40)}
     below = max(row["share_of_runs_that_reject"] for row in rows if row["T"] < row["noise_free_T"] / 5)
-    claims = (
-        Claim(
-            "section 6",
-            "at T = 5,000 CS-ETC tells a good enough cheap arm from one that is not",
-            verdict(min(first.values()) <= _PUBLISHED),
-            "noise-free it first rejects the cheap arm at T = "
-            + ", ".join(f"{t:,} (mu_2 = {mean:.2f})" for mean, t in first.items())
-            + f"; at a tenth of that, {below:.0%} of runs reject",
-        ),
+    return Claim(
+        "section 6",
+        "at T = 5,000 CS-ETC tells a good enough cheap arm from one that is not",
+        verdict(min(first.values()) <= _PUBLISHED),
+        "noise-free it first rejects the cheap arm at T = "
+        + ", ".join(f"{t:,} (mu_2 = {mean:.2f})" for mean, t in first.items())
+        + f"; at a tenth of that, {below:.0%} of runs reject",
     )
-    return Finding(columns_of(rows), figure, claims)
 
 
 def _share(runs: Runs) -> float:
-    tau = math.ceil(paper_tau(runs.horizon, 2))
+    tau = math.ceil(paper_tau(runs.rounds, 2))
     return float(np.mean(runs.results[0].pulls[:, -1, 0] > tau))
 
 

@@ -1,29 +1,16 @@
-"""The two scenarios of the introduction, in the plane of quality and money lost: SMS regions and ad audiences [Sinha2021] section
-1.
-"""
-
-import numpy as np
+"""The two scenarios of the introduction: quality and money lost in SMS regions and ad audiences [Sinha2021] section 1."""
 
 from thrifty.environments.families import ad_audiences, sms_regions
-from thrifty.experiments.experiment import (
-    IMPRECISE,
-    POLICIES,
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    columns_of,
-    final,
-    line,
-    verdict,
-)
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.experiment import IMPRECISE, POLICIES, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, columns_of, final
+from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
 
 _POLICIES = ("cs-ucb", "cs-ts", "cs-etc", "ucb1", "cheapest")
+_LABELS = ("quality regret per 1,000 rounds (deliveries or clicks)", "cost regret per 1,000 rounds (dollars)")
+_SMALLEST = 1e-3  # on logarithmic axes
 
 
 def _worlds() -> dict[str, Instance]:
@@ -46,51 +33,51 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
     rest = iter(results)
     rows: list[Row] = [
         {"world": world, "policy": policy}
-        | {f"{metric}_per_1000": 1000 * final(runs, metric)["mean"] / runs.horizon for metric in ("quality", "cost")}
+        | {f"{metric}_per_1000": 1000 * final(runs, metric)["mean"] / runs.rounds for metric in ("quality", "cost")}
         for world in _worlds()
         for policy in _POLICIES
         for runs in [next(rest)]
     ]
     sms = [name for name in _worlds() if name.startswith("SMS")]
-    panels = []
-    for title, worlds in (("SMS regions (one point each)", sms), ("Ad audiences", ["ad audiences"])):
-        chosen = {policy: [row for row in rows if row["policy"] == policy and row["world"] in worlds] for policy in _POLICIES}
-        floor = 1e-3
-        curves = {
-            policy: line(
-                np.maximum([row["quality_per_1000"] for row in each], floor),
-                np.maximum([row["cost_per_1000"] for row in each], floor).tolist(),
-            )
-            for policy, each in chosen.items()
-        }
-        labels = ("quality regret per 1,000 rounds (deliveries or clicks)", "cost regret per 1,000 rounds (dollars)")
-        panels.append(Panel(title, *labels, curves, "log", "log", marked=_POLICIES, loose=True))
-    figure = draw_panels(
-        panels,
+    figure = PanelFigure(
+        [_panel(rows, "SMS regions (one point each)", sms), _panel(rows, "Ad audiences", ["ad audiences"])],
         title="The cost-quality plane of the two scenarios",
         caption=f"mean of {scale.number_of_runs(10)} runs of {_horizon(scale):,} rounds; lower left is better; "
         "values below 0.001 are drawn there",
     )
-    best = {}
-    for world, instance in _worlds().items():
-        scale_of_cost = float(instance.costs.max())
-        scores = {
-            str(row["policy"]): float(row["quality_per_1000"]) + float(row["cost_per_1000"]) / scale_of_cost
-            for row in rows
-            if row["world"] == world and row["policy"] in POLICIES
-        }
-        best[world] = min(scores, key=lambda policy: scores[policy])
-    won = sum(best[name] == "cs-etc" for name in sms)
-    claims = (
-        Claim(
-            "section 6",
-            "use CS-ETC when mean rewards are close to one another, as is often the case in the SMS application",
-            verdict(won == len(sms), IMPRECISE),
-            f"lowest quality regret plus cost regret in units of the dearest arm, T = {_horizon(scale):,}: "
-            + "; ".join(f"{world}: {policy}" for world, policy in best.items()),
-        ),
+    return Finding(columns_of(rows), figure, (_advice_for_sms(rows, sms, _horizon(scale)),))
+
+
+def _panel(rows: list[Row], title: str, worlds: list[str]) -> Panel:
+    """One point for each policy and world."""
+
+    def values(policy: str, metric: str) -> list[float]:
+        chosen = [row[f"{metric}_per_1000"] for row in rows if row["policy"] == policy and row["world"] in worlds]
+        return [max(value, _SMALLEST) for value in chosen]
+
+    curves = {policy: Curve.line(values(policy, "quality"), values(policy, "cost")) for policy in _POLICIES}
+    return Panel(title, *_LABELS, curves, "log", "log", marked=_POLICIES, loose=True)
+
+
+def _best_policy(rows: list[Row], world: str, dearest: float) -> str:
+    """The policy of the paper with the lowest quality regret plus cost regret, in units of the dearest arm."""
+    scores = {
+        str(row["policy"]): float(row["quality_per_1000"]) + float(row["cost_per_1000"]) / dearest
+        for row in rows
+        if row["world"] == world and row["policy"] in POLICIES
+    }
+    return min(scores, key=lambda policy: scores[policy])
+
+
+def _advice_for_sms(rows: list[Row], sms: list[str], horizon: int) -> Claim:
+    best = {world: _best_policy(rows, world, float(instance.costs.max())) for world, instance in _worlds().items()}
+    return Claim(
+        "section 6",
+        "use CS-ETC when mean rewards are close to one another, as is often the case in the SMS application",
+        verdict(all(best[name] == "cs-etc" for name in sms), IMPRECISE),
+        f"lowest quality regret plus cost regret in units of the dearest arm, T = {horizon:,}: "
+        + "; ".join(f"{world}: {policy}" for world, policy in best.items()),
     )
-    return Finding(columns_of(rows), figure, claims)
 
 
 EXPERIMENT = Experiment(

@@ -1,22 +1,9 @@
 """Theorem 1: Gaussian CS-TS has cost regret linear in T on a deterministic instance [Sinha2021] section 2, appendix C."""
 
 from thrifty.environments.families import theorem_1
-from thrifty.experiments.experiment import (
-    IMPRECISE,
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    band,
-    columns_of,
-    final,
-    fit_slope,
-    line,
-    samples,
-    verdict,
-)
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.experiment import IMPRECISE, Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, band, columns_of, final, fit_slope, samples
+from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
 from thrifty.theory import thompson_floor
@@ -42,56 +29,75 @@ def settings(scale: Scale) -> list[Setting]:
 
 def conclude(scale: Scale, results: list[Runs]) -> Finding:
     """Cost regret against T with the proof's lower bound, and its exponent."""
-    horizons = _horizons(scale)
-    rows: list[Row] = []
-    panels, slopes, above = [], [], True
     rest = iter(results)
+    rows: list[Row] = []
+    panels = []
     for alpha, n_arms in _CASES:
-        curves = {}
-        for prior in _PRIORS:
-            each = [next(rest) for _ in horizons]
-            means = [final(runs, "cost")["mean"] for runs in each]
-            slope = fit_slope(horizons, means)
-            slopes.append(slope.value)
-            curves[f"cs-ts, {prior} posterior"] = band(horizons, [samples(runs, "cost") for runs in each], "se")
-            above = above and all(mean > thompson_floor(n_arms, alpha) * t for mean, t in zip(means, horizons, strict=True))
-            rows += [
-                {
-                    "alpha": alpha, "K": n_arms, "posterior": prior, "T": t, "cost_mean": mean, "share_of_T": mean / t,
-                    "bound": thompson_floor(n_arms, alpha) * t, "slope": slope.value,
-                    "largest_quality_gap": float(runs.instance.quality_gaps.max()),
-                }
-                for t, mean, runs in zip(horizons, means, each, strict=True)
-            ]  # fmt: skip
-        curves["lower bound of the proof"] = line(horizons, [thompson_floor(n_arms, alpha) * t for t in horizons])
-        labels = ("horizon T (rounds)", "cost regret at T (cost units)")
-        panels.append(Panel(f"alpha = {alpha:g}, K = {n_arms}", *labels, curves, "log", "log", marked=list(curves)[:2]))
-    figure = draw_panels(
+        found = {prior: [next(rest) for _ in _horizons(scale)] for prior in _PRIORS}
+        panels.append(_panel(alpha, n_arms, found))
+        for prior, each in found.items():
+            rows += _rows(alpha, n_arms, prior, each)
+    figure = PanelFigure(
         panels,
         title="Theorem 1: cost regret of Gaussian CS-TS",
         caption=f"mean of {scale.number_of_runs(20)} runs; bands, too narrow to see, are two standard errors either way; "
         "the instance changes with T",
     )
-    zero_at_every_alpha = all(row["largest_quality_gap"] == 0.0 for row in rows)
-    claims = (
-        Claim(
-            "Theorem 1",
-            "the regret of CS-TS with Gaussian posteriors is linear in T",
-            verdict(min(slopes) > 0.9 and above),
-            f"fitted exponents of T from {min(slopes):.3f} to {max(slopes):.3f}; shares of rounds on dear arms from "
-            f"{min(row['share_of_T'] for row in rows):.2f} to {max(row['share_of_T'] for row in rows):.2f}, "
-            f"{'always' if above else 'not always'} above the bound of the proof",
-        ),
-        Claim(
-            "appendix C",
-            "as d < q alpha sqrt(T), the highest quality is q and quality regret is zero on this instance for any alpha",
-            verdict(zero_at_every_alpha, IMPRECISE),
-            "q alpha sqrt(T) = d alpha / (1-alpha) exceeds d only for alpha > 1/2; at alpha = 0.1 the dear arms miss the floor by "
-            f"{max(row['largest_quality_gap'] for row in rows if row['alpha'] == 0.1):.3g}. "
-            "Arm 0 stays optimal, so the linear cost regret stands",
-        ),
+    return Finding(columns_of(rows), figure, (_linear_regret(rows), _zero_quality_regret(rows)))
+
+
+def _panel(alpha: float, n_arms: int, found: dict[str, list[Runs]]) -> Panel:
+    horizons = [runs.rounds for runs in found[_PRIORS[0]]]
+    measured = {
+        f"cs-ts, {prior} posterior": band(horizons, [samples(runs, "cost") for runs in each], "se") for prior, each in found.items()
+    }
+    bound = Curve.line(horizons, [thompson_floor(n_arms, alpha) * t for t in horizons])
+    curves = {**measured, "lower bound of the proof": bound}
+    labels = ("horizon T (rounds)", "cost regret at T (cost units)")
+    return Panel(f"alpha = {alpha:g}, K = {n_arms}", *labels, curves, "log", "log", marked=list(measured))
+
+
+def _rows(alpha: float, n_arms: int, prior: str, each: list[Runs]) -> list[Row]:
+    means = [final(runs, "cost")["mean"] for runs in each]
+    slope = fit_slope([runs.rounds for runs in each], means).value
+    return [
+        {
+            "alpha": alpha,
+            "K": n_arms,
+            "posterior": prior,
+            "T": runs.rounds,
+            "cost_mean": mean,
+            "share_of_T": mean / runs.rounds,
+            "bound": thompson_floor(n_arms, alpha) * runs.rounds,
+            "slope": slope,
+            "largest_quality_gap": float(runs.instance.quality_gaps.max()),
+        }
+        for mean, runs in zip(means, each, strict=True)
+    ]
+
+
+def _linear_regret(rows: list[Row]) -> Claim:
+    slopes = [row["slope"] for row in rows]
+    shares = [row["share_of_T"] for row in rows]
+    is_above = all(row["cost_mean"] > row["bound"] for row in rows)
+    return Claim(
+        "Theorem 1",
+        "the regret of CS-TS with Gaussian posteriors is linear in T",
+        verdict(min(slopes) > 0.9 and is_above),
+        f"fitted exponents of T from {min(slopes):.3f} to {max(slopes):.3f}; shares of rounds on dear arms from "
+        f"{min(shares):.2f} to {max(shares):.2f}, {'always' if is_above else 'not always'} above the bound of the proof",
     )
-    return Finding(columns_of(rows), figure, claims)
+
+
+def _zero_quality_regret(rows: list[Row]) -> Claim:
+    return Claim(
+        "appendix C",
+        "as d < q alpha sqrt(T), the highest quality is q and quality regret is zero on this instance for any alpha",
+        verdict(all(row["largest_quality_gap"] == 0.0 for row in rows), IMPRECISE),
+        "q alpha sqrt(T) = d alpha / (1-alpha) exceeds d only for alpha > 1/2; at alpha = 0.1 the dear arms miss the floor by "
+        f"{max(row['largest_quality_gap'] for row in rows if row['alpha'] == 0.1):.3g}. "
+        "Arm 0 stays optimal, so the linear cost regret stands",
+    )
 
 
 EXPERIMENT = Experiment(

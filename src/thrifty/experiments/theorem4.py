@@ -1,21 +1,11 @@
 """Theorem 4: CS-UCB on cost-consistent instances, where the theorem holds and where it does not [Sinha2021] section 5.1."""
 
+from collections.abc import Sequence
+
 from thrifty.environments.families import cost_consistent, minimal_delta, near_the_floor, unseen_arm
-from thrifty.experiments.experiment import (
-    Claim,
-    Experiment,
-    Finding,
-    Row,
-    Scale,
-    band,
-    columns_of,
-    final,
-    fit_slope,
-    line,
-    samples,
-    verdict,
-)
-from thrifty.pictures import Panel, draw_panels
+from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale, verdict
+from thrifty.experiments.measures import Row, band, by_name, columns_of, final, fit_slope, half_decades, samples
+from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.problem import Instance
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
@@ -33,7 +23,7 @@ def _instance(case: str, horizon: int) -> Instance:
 
 
 def _horizons(scale: Scale) -> list[int]:
-    return [round(10 ** (half / 2)) for half in range(6, scale.pick(13, 15))]
+    return half_decades(6, scale.pick(13, 15))
 
 
 def settings(scale: Scale) -> list[Setting]:
@@ -44,34 +34,43 @@ def settings(scale: Scale) -> list[Setting]:
 
 def conclude(scale: Scale, results: list[Runs]) -> Finding:
     """Total regret against the claimed bound."""
-    horizons = _horizons(scale)
-    rest = iter(results)
-    found = {case: [next(rest) for _ in horizons] for case in _CASES}
-    rows: list[Row] = []
-    panels = []
-    for title, cases in (("alpha = 0", _CASES[:2]), ("alpha > 0", _CASES[2:])):
-        curves = {case: band(horizons, [samples(runs, "total") for runs in found[case]], "se") for case in cases}
-        for case in cases:
-            n_arms = found[case][0].instance.n_arms
-            curves[f"claimed bound, K = {n_arms}"] = line(horizons, [consistent_bound(t, n_arms, delta=1.0) for t in horizons])
-        panels.append(Panel(title, "horizon T (rounds)", "quality + cost regret at T", curves, "log", "log", marked=cases))
-    for case, each in found.items():
-        slope = fit_slope(horizons[-4:], [final(runs, "total")["mean"] for runs in each[-4:]])
-        rows += [
-            {
-                "case": case, "T": t, "K": runs.instance.n_arms, "delta": minimal_delta(runs.instance),
-                "quality_mean": final(runs, "quality")["mean"], "cost_mean": final(runs, "cost")["mean"],
-                "claimed_bound": consistent_bound(t, runs.instance.n_arms, delta=1.0),
-                "quality_bound": consistent_quality_bound(t, runs.instance.n_arms), "slope_of_last_four": slope.value,
-            }
-            for t, runs in zip(horizons, each, strict=True)
-        ]  # fmt: skip
-    figure = draw_panels(
-        panels,
+    found = by_name(results, _CASES)
+    figure = PanelFigure(
+        [_panel(found, "alpha = 0", _CASES[:2]), _panel(found, "alpha > 0", _CASES[2:])],
         title="Theorem 4: CS-UCB where costs follow quality (delta = 1)",
         caption=f"mean of {scale.number_of_runs(10)} runs; bands are two standard errors either way",
     )
-    return Finding(columns_of(rows), figure, _claims(rows, horizons[-1]))
+    rows = [row for case, each in found.items() for row in _rows(case, each)]
+    return Finding(columns_of(rows), figure, _claims(rows, _horizons(scale)[-1]))
+
+
+def _panel(found: dict[str, list[Runs]], title: str, cases: Sequence[str]) -> Panel:
+    horizons = [runs.rounds for runs in found[cases[0]]]
+    curves = {case: band(horizons, [samples(runs, "total") for runs in found[case]], "se") for case in cases}
+    for case in cases:
+        n_arms = found[case][0].instance.n_arms
+        bound = [consistent_bound(t, n_arms, delta=1.0) for t in horizons]
+        curves[f"claimed bound, K = {n_arms}"] = Curve.line(horizons, bound)
+    return Panel(title, "horizon T (rounds)", "quality + cost regret at T", curves, "log", "log", marked=cases)
+
+
+def _rows(case: str, each: list[Runs]) -> list[Row]:
+    last = each[-4:]
+    slope = fit_slope([runs.rounds for runs in last], [final(runs, "total")["mean"] for runs in last])
+    return [
+        {
+            "case": case,
+            "T": runs.rounds,
+            "K": runs.instance.n_arms,
+            "delta": minimal_delta(runs.instance),
+            "quality_mean": final(runs, "quality")["mean"],
+            "cost_mean": final(runs, "cost")["mean"],
+            "claimed_bound": consistent_bound(runs.rounds, runs.instance.n_arms, delta=1.0),
+            "quality_bound": consistent_quality_bound(runs.rounds, runs.instance.n_arms),
+            "slope_of_last_four": slope.value,
+        }
+        for runs in each
+    ]
 
 
 def _claims(rows: list[Row], horizon: int) -> tuple[Claim, ...]:

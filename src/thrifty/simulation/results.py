@@ -1,9 +1,8 @@
-"""Results of a simulation: pull counts at checkpoints and where they came from. Regret is worked out when asked for."""
+"""Results of a simulation: pull counts at checkpoints, and where they came from. Regret is derived from them when needed."""
 
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.pictures import Curve, Panel, draw_panels, save
+from thrifty.files import write_whole
 from thrifty.problem import Instance
-from thrifty.table import Table
+from thrifty.table import Table, aligned
 
-_FORMAT = 2
+_FORMAT = 3
+_NAMES_IN_FORMAT_2 = {"horizon": "rounds", "told_horizon": "horizon"}  # what the header called them: what it calls them now
 METRICS = ("quality", "cost", "total")
 
 
@@ -47,19 +47,22 @@ class PolicyRuns:
 class Runs:
     """What `simulate` returns: the runs of every policy in one world.
 
-    `horizon` is the number of rounds played, `told_horizon` what the policies were told; `pieces` are the instances by their first
-    round, one unless the world changes.
+    `rounds` is the number of rounds played; `horizon` is the horizon that the policies know, None if they know none. `pieces` are
+    the instances by their first round: one, unless the world changes.
 
     >>> from thrifty import simulate
     >>> runs = simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), ["cs-etc", "oracle"], horizon=1000, runs=4)
-    >>> runs.final()["oracle"]["total"]["mean"]
-    0.0
+    >>> print(runs)
+    2 arms, floor 0.45 (alpha 0.1); 1,000 rounds, 4 runs; mean +- standard error
+    policy  quality regret  cost regret  total regret
+    cs-etc      0.0 +- 0.0  63.0 +- 0.0   63.0 +- 0.0
+    oracle      0.0 +- 0.0   0.0 +- 0.0    0.0 +- 0.0
     """
 
     world: dict[str, Any]
     pieces: tuple[tuple[int, Instance], ...]
-    horizon: int
-    told_horizon: int | None
+    rounds: int
+    horizon: int | None
     feedback: dict[str, Any] | None
     checkpoints: NDArray[np.int64]
     results: tuple[PolicyRuns, ...]
@@ -103,7 +106,7 @@ class Runs:
         return Table({name: np.asarray(values) for name, values in columns.items()})
 
     def final(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Regret at the horizon: policy -> quality, cost, total -> mean, sd, se."""
+        """Regret at the end: policy -> quality, cost, total -> mean, sd, se."""
         return {
             result.policy: {
                 metric: {name: float(values[-1]) for name, values in summarise(samples).items()}
@@ -111,6 +114,31 @@ class Runs:
             }
             for result in self.results
         }
+
+    def summary(self) -> Table:
+        """Quality, cost and total regret at the end, one row a policy, as texts: mean +- standard error."""
+        final = self.final()
+        columns = {"policy": list(final)} | {
+            f"{metric} regret": [f"{each[metric]['mean']:,.1f} +- {each[metric]['se']:,.1f}" for each in final.values()]
+            for metric in METRICS
+        }
+        return Table({name: np.array(values, dtype=str) for name, values in columns.items()})
+
+    def __str__(self) -> str:
+        table = self.summary()
+        return f"{self._about()}\n{aligned([tuple(table.columns), *table.rows()])}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html(caption=self._about())
+
+    def _about(self) -> str:
+        arms = f"{self.instance.n_arms} arms, floor {self.instance.floor:g} (alpha {self.instance.alpha:g})"
+        changes = "" if len(self.pieces) == 1 else f" at first, {len(self.pieces) - 1} changes"
+        unknown = "" if self.horizon is not None else ", horizon unknown"
+        runs = self.results[0].pulls.shape[0]
+        return f"{arms}{changes}; {self.rounds:,} rounds{unknown}, {runs} runs; mean +- standard error"
 
     def to_pandas(self) -> Any:
         """`regret()` as a pandas DataFrame."""
@@ -122,20 +150,9 @@ class Runs:
 
     def plot(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
         """Draw quality and cost regret over time into `path`: PNG, SVG or PDF by its ending."""
-        panels = [
-            Panel(f"{metric.capitalize()} regret", "round", f"cumulative {metric} regret", self._curves(metric))
-            for metric in ("quality", "cost")
-        ]
-        caption = f"mean of {self.results[0].pulls.shape[0]} runs; bands are two standard errors either way"
-        save(draw_panels(panels, title=title or f"Regret over {self.horizon:,} rounds", caption=caption), Path(path))
+        from thrifty.reports.regret import plot_regret
 
-    def _curves(self, metric: str) -> dict[str, Curve]:
-        curves = {}
-        for result in self.results:
-            summary = summarise(self.samples(result.policy)[metric])
-            low, high = summary["mean"] - 2 * summary["se"], summary["mean"] + 2 * summary["se"]
-            curves[result.policy] = Curve(self.checkpoints, summary["mean"], np.maximum(low, 0.0), high)
-        return curves
+        plot_regret(self, path, title=title)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one .npz file, whole or not at all."""
@@ -143,8 +160,8 @@ class Runs:
             "format": _FORMAT,
             "world": self.world,
             "pieces": [(start, instance.to_dict()) for start, instance in self.pieces],
+            "rounds": self.rounds,
             "horizon": self.horizon,
-            "told_horizon": self.told_horizon,
             "feedback": self.feedback,
             "results": [result.provenance for result in self.results],
         }
@@ -164,8 +181,10 @@ class Runs:
             with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             header = json.loads(str(arrays["header"]))
-            if header["format"] != _FORMAT:
-                raise ValueError(f"{path} has format {header['format']}, and this version reads {_FORMAT}")
+            if header["format"] == 2:
+                header = {_NAMES_IN_FORMAT_2.get(name, name): value for name, value in header.items()}
+            elif header["format"] != _FORMAT:
+                raise ValueError(f"{path} has format {header['format']}, and this version reads 2 and {_FORMAT}")
             results = tuple(
                 PolicyRuns(**provenance, pulls=arrays[f"pulls_{number}"], trace=arrays.get(f"trace_{number}"))
                 for number, provenance in enumerate(header["results"])
@@ -173,7 +192,7 @@ class Runs:
             pieces = tuple((start, Instance(**described)) for start, described in header["pieces"])
         except (OSError, KeyError, EOFError, zipfile.BadZipFile, json.JSONDecodeError, TypeError) as error:
             raise ValueError(f"{path} is not a whole file of runs written by Runs.save: {error}") from None
-        facts = (header["world"], pieces, header["horizon"], header["told_horizon"], header["feedback"])
+        facts = (header["world"], pieces, header["rounds"], header["horizon"], header["feedback"])
         return cls(*facts, arrays["checkpoints"], results)
 
 
@@ -182,20 +201,3 @@ def summarise(samples: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     runs = samples.shape[0]
     sd = samples.std(axis=0, ddof=1) if runs > 1 else np.zeros(samples.shape[1:])
     return {"mean": samples.mean(axis=0), "sd": sd, "se": sd / np.sqrt(runs)}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(content)
-        os.chmod(file.name, 0o666 & ~_umask())
-        os.replace(file.name, path)
-    except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

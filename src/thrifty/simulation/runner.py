@@ -80,8 +80,8 @@ def simulate(
     return Runs(
         world=world.to_dict(),
         pieces=tuple((start, each.instance) for start, each in world.pieces),
-        horizon=rounds,
-        told_horizon=horizon,
+        rounds=rounds,
+        horizon=horizon,
         feedback=feedback.to_dict() if feedback is not None else None,
         checkpoints=moments,
         results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),

@@ -1,0 +1,57 @@
+"""Result files, each written whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the path of an empty file beside `path`; it replaces `path` at the end, unless an exception is raised.
+
+    An OSError is not translated.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> with replacing(target) as part:
+    ...     _ = part.write_text("all of it")
+    ...     target.exists()
+    False
+    >>> target.read_text()
+    'all of it'
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that no reader ever sees half of it; a ValueError names the path if that fails.
+
+    >>> write_whole(Path("/nowhere/a.csv"), b"a")
+    Traceback (most recent call last):
+    ValueError: cannot write /nowhere/a.csv: No such file or directory
+    """
+    try:
+        with replacing(path) as part:
+            part.write_bytes(content)
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror}") from None
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files by name into a folder, made if need be; returns their paths."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot make the folder {folder}: {error.strerror}") from None
+    for name, content in files.items():
+        write_whole(folder / name, content)
+    return [folder / name for name in files]

@@ -1,0 +1,91 @@
+"""What the pages about a log have in common: where a page comes from, what it rests on, values with their intervals."""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from thrifty.replay.evidence import Evidence, assumptions
+from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, page_table
+
+_MOST_ARMS = 500  # rows of the table of arms; the CSV has all
+_ARM_COLUMNS = {
+    "segment": WORDS,
+    "arm": WORDS,
+    "rows": NUMBER,
+    "share": NUMBER,
+    "effective rows": NUMBER,
+    "mean reward": NUMBER,
+    "mean cost": NUMBER,
+    "no outcome": NUMBER,
+    "enough to judge": WORDS,
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a page comes from: the command, the version of thrifty and the seed."""
+
+    command: str
+    version: str
+    seed: int
+
+    @classmethod
+    def of(cls, command: str, seed: int) -> "Origin":
+        """The origin of a page that this version writes now."""
+        return cls(command, version("thrifty"), seed)
+
+
+@dataclass(frozen=True)
+class EvidencePart:
+    """The part of a page that says what it rests on, as texts."""
+
+    assumptions: list[str]
+    counts: str
+    notes: list[str]
+    refused: list[str]
+    arms: PageTable
+
+
+def evidence_part(evidence: Evidence, refused: dict[str, str]) -> EvidencePart:
+    """Assumptions, rows used and left out, notes, refused segments and arms."""
+    tally, profile = evidence.aggregates.tally, evidence.profile
+    return EvidencePart(
+        assumptions=list(assumptions(evidence)),
+        counts=f"{tally.used:,} of {tally.rows:,} rows count, in {profile.segments} segments; {profile.span}.",
+        notes=list(profile.notes),
+        refused=[f"nothing is said about {name}: {reason}" for name, reason in refused.items()],
+        arms=page_table(_ARM_COLUMNS, [_arm_row(row) for row in profile.arms.head(_MOST_ARMS).to_dicts()]),
+    )
+
+
+def _arm_row(row: dict[str, Any]) -> list[str]:
+    return [
+        row["segment"],
+        row["arm"],
+        f"{row['rows']:,}",
+        f"{row['share']:.1%}",
+        f"{row['effective_rows']:,.0f}",
+        f"{row['mean_reward']:.4f}",
+        f"{row['mean_cost']:.4g}",
+        f"{row['no_outcome']:.1%}",
+        row["refused"] or "yes",
+    ]
+
+
+def in_words(row: dict[str, Any], name: str) -> str:
+    """A share with its interval, in words.
+
+    >>> in_words({"saving": 0.1, "saving_low": 0.08, "saving_high": 0.12}, "saving")
+    '10.0% (8.0% to 12.0%)'
+    """
+    return f"{row[name]:.1%} ({row[f'{name}_low']:.1%} to {row[f'{name}_high']:.1%})"
+
+
+def with_interval(row: dict[str, Any], name: str, form: str, *, factor: float = 1.0) -> Cell:
+    """A value, times a factor, with its interval below.
+
+    >>> with_interval({"cost": 1.0, "cost_low": 0.5, "cost_high": 1.5}, "cost", ".2g")
+    Cell(text='1', below='0.5 to 1.5', is_code=False)
+    """
+    value, low, high = (f"{factor * row[f'{name}{end}']:{form}}" for end in ("", "_low", "_high"))
+    return Cell(value, f"{low} to {high}")

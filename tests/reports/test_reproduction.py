@@ -1,0 +1,76 @@
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.reports.hostile import NAMES, assert_escaped
+from thrifty.experiments import EXPERIMENTS, Claim, Experiment, Finding, Scale
+from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
+from thrifty.experiments.measures import columns_of
+from thrifty.figures import Panel, PanelFigure
+from thrifty.reports.page import embedded
+from thrifty.reports.reproduction import report_item, reproduce, reproduction_page
+
+FEW = ["fig1", "reduction"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("written")
+    reproduce(FEW, Scale(quick=True, runs=3), out=out)
+    return out
+
+
+def page_of(*claims: Claim, rows: list[dict[str, object]], title: str = "A title") -> str:
+    known = EXPERIMENTS["fig1"]
+    item = Experiment(known.name, title, title, known.settings, known.conclude)
+    finding = Finding(columns_of(rows), PanelFigure([Panel("", "x", "y", {})], None, ""), claims)
+    return reproduction_page([report_item(item, finding, embedded(b"<svg/>", title, width_rem=30.0))], Scale(quick=True))
+
+
+def test_every_item_leaves_a_table_and_two_pictures(written: Path) -> None:
+    for name in FEW:
+        rows = list(csv.DictReader((written / f"{name}.csv").read_text().splitlines()))
+        assert len(rows) > 3
+        assert (written / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (written / f"{name}.svg").read_text()
+
+
+def test_the_report_needs_nothing_but_itself(written: Path) -> None:
+    page = (written / "report.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == len(FEW)
+    links = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert all(link.startswith(("data:", "#")) for link in links)
+    assert "<script" not in page
+    assert str(written) not in page
+
+
+def test_the_report_is_the_same_for_the_same_seed_and_another_for_another(written: Path, tmp_path: Path) -> None:
+    reproduce(FEW, Scale(quick=True, runs=3), out=tmp_path / "again")
+    reproduce(FEW, Scale(quick=True, runs=3, seed=2), out=tmp_path / "other")
+    first = {name: (written / name).read_bytes() for name in ("report.html", "fig1.png", "fig1.svg", "fig1.csv")}
+    assert all((tmp_path / "again" / name).read_bytes() == content for name, content in first.items())
+    assert all((tmp_path / "other" / name).read_bytes() != content for name, content in first.items())
+
+
+def test_claims_are_counted_and_their_verdicts_marked() -> None:
+    claims = (Claim("s. 1", "a", HOLDS, ""), Claim("s. 2", "b", FAILS, ""), Claim("s. 3", "c", IMPRECISE, ""))
+    page = page_of(*claims, rows=[{"a": 1}])
+    assert "Of 3 claims 1 hold, 1 do not hold, 1 are imprecise" in page
+    assert page.count('<span class="verdict fails">does not hold</span>') == 2  # in the list of all, and in the item's own
+
+
+def test_claims_titles_and_tables_are_escaped() -> None:
+    first, second, third, _ = NAMES
+    assert_escaped(page_of(Claim(first, second, HOLDS, third), rows=[{"a": 1}]), NAMES[:3])
+    assert_escaped(page_of(rows=[{"a": first, second: third}]), NAMES[:3])
+    assert_escaped(page_of(rows=[{"a": 1}], title=first), (first,))
+
+
+def test_a_long_table_is_cut_and_the_page_says_so() -> None:
+    page = page_of(rows=[{"number": 1000 + number} for number in range(100)])
+    assert "100 rows of fig1.csv" in page
+    assert "40 more rows in the CSV" in page
+    assert "1,059" in page
+    assert "1,060" not in page
