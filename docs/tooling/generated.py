@@ -1,9 +1,12 @@
 """Pages of the reference that are written by the code they describe: commands, HTTP, settings, policies."""
 
 import argparse
+import contextlib
 import inspect
+import io
 import re
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 
@@ -14,7 +17,21 @@ def pages() -> dict[str, str]:
         "reference/http.md": http_page(),
         "reference/settings.md": settings_page(),
         "reference/policies.md": policies_page(),
+        "decisions/index.md": decisions_page(),
     }
+
+
+def decisions() -> list[tuple[Path, str]]:
+    """The files of the decision records in order, each with its heading."""
+    files = sorted((Path(__file__).parents[1] / "decisions").glob("[0-9]*.md"))
+    return [(path, path.read_text().partition("\n")[0].removeprefix("# ")) for path in files]
+
+
+def decisions_page() -> str:
+    """The list of decision records."""
+    lines = [f"- [{heading}]({path.name})" for path, heading in decisions()]
+    about = "Choices that are hard to undo, each with what was measured and what was rejected. A later record may replace part of an older one."
+    return "\n\n".join(["# Decisions", about, "\n".join(lines)]) + "\n"
 
 
 # -- commands --------------------------------------------------------------------------------------------------------------
@@ -215,31 +232,54 @@ def _shown_default(default: object) -> str:
 
 
 def policies_page() -> str:
-    """The page of all policies and their parameters, from the registry."""
+    """The page of all policies and their parameters, from what `thrifty policies` prints."""
     from thrifty.policies import DEFAULT_POLICY, list_policies
 
     parts = [
         "# Policies",
-        "This page is written by the registry of policies when the site is built; `thrifty policies` prints the same. "
-        "[The algorithms](../theory/algorithms.md) says where each is from.",
-        f"The default is `{DEFAULT_POLICY}`. Write parameters behind a colon (`cs-etc:tau=100`), and a way to forget behind a plus sign "
+        "This page is what `thrifty policies` prints, written when the site is built. "
+        "[The algorithms](../theory/algorithms.md) says where each policy is from.",
+        f"The default is `{DEFAULT_POLICY}`. Write parameters behind a colon (`cs-etc:tau=100`), and how to forget behind a plus sign "
         "(`cs-ids+restart`): see [changing worlds](../changing-worlds.md). *auto* is worked out from the number of arms and the "
         "horizon.",
     ]
     for name, each in list_policies().items():
+        about, *parameters = printed(["policies", name]).splitlines()
+        summary = about.partition(": ")[2]
         unknown = "yes" if each.rule_for_unknown_costs is not None else "no"
-        parts += [f"## {name}", f"{each.summary[:1].upper()}{each.summary[1:]}. Learns unknown costs: {unknown}."]
-        if each.told:
-            parts.append(f"It is given the truth ({', '.join(each.told)}), so no router can use it.")
-        rows = [
-            f"| `{key}` | {'*auto*' if value.default is None else f'`{_short(value.default)}`'} | {_cell(value.meaning)} |"
-            for key, value in each.parameters.items()
-            if key not in each.told
-        ]
+        parts += [f"## {name}", f"{summary[:1].upper()}{summary[1:]}. Learns unknown costs: {unknown}."]
+        if not router_can_use(name):
+            parts.append("It is given the truth by the simulator, so no router can use it.")
+        rows = [_parameter_row(line) for line in parameters]
         if rows:
             parts.append("\n".join(["| parameter | default | meaning |", "|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 
 
-def _short(default: float | str) -> str:
-    return f"{default:g}" if isinstance(default, float) else str(default)
+def _parameter_row(line: str) -> str:
+    name, _, rest = line.strip().partition(": ")
+    meaning, _, default = rest.rpartition("; default ")
+    return f"| `{name}` | {'*auto*' if default == 'auto' else f'`{default}`'} | {_cell(meaning)} |"
+
+
+def printed(arguments: list[str]) -> str:
+    """What a command prints."""
+    from thrifty.cli.main import main
+
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = main(arguments)
+    if code:
+        raise RuntimeError(f"thrifty {' '.join(arguments)} ended with exit code {code}")
+    return output.getvalue()
+
+
+def router_can_use(name: str) -> bool:
+    """True if a router accepts the policy."""
+    from thrifty.router import Settings
+
+    try:
+        Settings(alpha=0.0, policy=name)
+    except ValueError:
+        return False
+    return True

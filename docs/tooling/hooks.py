@@ -10,12 +10,20 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generated import pages  # noqa: E402
+from generated import decisions, pages  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.thrifty")
 
 LOADS = re.compile(r"""<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""", re.IGNORECASE)
 """What a browser fetches by itself. A link that a person may click is not among them."""
+
+
+def on_config(config: Any) -> Any:
+    """List all decision records, so that a new one needs no line in mkdocs.yml."""
+    for entry in config.nav:
+        if "Decisions" in entry:
+            entry["Decisions"] = ["decisions/index.md", *(f"decisions/{path.name}" for path, _ in decisions())]
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
