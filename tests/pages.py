@@ -26,30 +26,33 @@ _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, the file it is to be saved as, its text, and the line it begins at."""
+    """A fenced block: its language, the file it is to be saved as, its text, its line, and if it stands right below another."""
 
     language: str
     file: str
     body: str
     line: int
+    adjacent: bool
 
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     text = page.read_text()
-    found = []
+    found, end = [], 0
     for match in _FENCE.finditer(text):
         info = match["info"].strip()
         title = re.search(r'title="([^"]+)"', info)
         language = info.split()[0] if info else ""
-        found.append(Block(language, title[1] if title else "", match["body"], text.count("\n", 0, match.start()) + 2))
+        line, adjacent = text.count("\n", 0, match.start()) + 2, not text[end : match.start()].strip()
+        found.append(Block(language, title[1] if title else "", match["body"], line, adjacent))
+        end = match.end()
     return found
 
 
 class Reader:
     """Runs blocks: Python in one namespace, shell commands in one folder, `thrifty serve` beside them.
 
-    A `text` block after a block that ran is what it must print; `...` stands for anything.
+    A `text` block right below a block that ran is what it must print; `...` stands for anything.
     """
 
     def __init__(self, folder: Path, **names: Any) -> None:
@@ -87,7 +90,7 @@ class Reader:
         elif block.language == "bash":
             self._printed = self._run_shell(body, where)
         else:
-            if block.language == "text" and self._printed is not None:
+            if block.language == "text" and block.adjacent and self._printed is not None:
                 assert _SAME.check_output(body, self._printed, _FLAGS), f"{where}: it printed\n{self._printed}"
             self._printed = None
             return False

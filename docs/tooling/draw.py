@@ -136,7 +136,7 @@ def problem() -> str:
     parts.append(f'<rect x="{left}" y="{top}" width="{width - left - right}" height="{up(floor) - top:.1f}" fill="{BLIND}"/>')
     parts.append(f'<path d="M{left} {top} V{base} H{width - right}" fill="none" stroke="{INK}" stroke-width="1.5"/>')
     for reward, dashes in ((best, "2 4"), (floor, "7 5")):
-        line = f'M{left} {up(reward):.1f} H{width - right}'
+        line = f"M{left} {up(reward):.1f} H{width - right}"
         parts.append(f'<path d="{line}" stroke="{INK}" stroke-width="1.2" stroke-dasharray="{dashes}" fill="none"/>')
     parts.append(_text(left + 8, up(best) - 6, "best mean reward"))
     parts.append(_text(left + 8, up(floor) + 17, "floor = (1 - alpha) x best"))

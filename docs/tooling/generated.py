@@ -30,7 +30,10 @@ def decisions() -> list[tuple[Path, str]]:
 def decisions_page() -> str:
     """The list of decision records."""
     lines = [f"- [{heading}]({path.name})" for path, heading in decisions()]
-    about = "Choices that are hard to undo, each with what was measured and what was rejected. A later record may replace part of an older one."
+    about = (
+        "Choices that are hard to undo, each with what was measured and what was rejected. A later record may replace part of an "
+        "older one."
+    )
     return "\n\n".join(["# Decisions", about, "\n".join(lines)]) + "\n"
 
 
@@ -132,7 +135,7 @@ def _operation(path: str, method: str, operation: dict[str, Any], parameters: li
         body = "none" if content is None else _type(content["schema"])
         rows.append(f"| {status} | {_cell(response['description'])} | {_cell(body)} |")
     answers = "\n".join(["| status | meaning | body |", "|---|---|---|", *rows])
-    return [*parts, *(["\n".join(notes)] if notes else []), f"??? note \"Answers\"\n\n{_indented(answers)}"]
+    return [*parts, *(["\n".join(notes)] if notes else []), f'??? note "Answers"\n\n{_indented(answers)}']
 
 
 def _indented(text: str) -> str:
@@ -239,9 +242,9 @@ def policies_page() -> str:
         "# Policies",
         "This page is what `thrifty policies` prints, written when the site is built. "
         "[The algorithms](../theory/algorithms.md) says where each policy is from.",
-        f"The default is `{DEFAULT_POLICY}`. Write parameters behind a colon (`cs-etc:tau=100`), and how to forget behind a plus sign "
-        "(`cs-ids+restart`): see [changing worlds](../changing-worlds.md). *auto* is worked out from the number of arms and the "
-        "horizon.",
+        f"The default is `{DEFAULT_POLICY}`. Write parameters behind a colon (`cs-etc:tau=100`), and how to forget behind a plus "
+        "sign (`cs-ids+restart`): see [changing worlds](../changing-worlds.md). *auto* is worked out from the number of arms and "
+        "the horizon.",
     ]
     for name, each in list_policies().items():
         about, *parameters = printed(["policies", name]).splitlines()

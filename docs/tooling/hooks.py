@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generated import decisions, pages  # noqa: E402
+from generated import decisions, pages
 
 log = logging.getLogger("mkdocs.hooks.thrifty")
 

@@ -1,4 +1,4 @@
-"""What `thrifty export` writes, and a store itself, as a log: docs/log.md says what the columns are."""
+"""What `thrifty export` writes, and a store itself, as a log: docs/reference/log-columns.md describes the columns."""
 
 import tempfile
 from dataclasses import replace
