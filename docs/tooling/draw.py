@@ -66,7 +66,7 @@ def _linter() -> configparser.ConfigParser:
 def rooms() -> str:
     """The rooms: each may import what lies below it."""
     (blind, truth), rows = sides(), layers()
-    width, left, top, height, gap = 1000, 46, 56, 62, 10
+    width, left, top, height, gap = 800, 46, 56, 66, 8
     whole = top + len(rows) * (height + gap) + 16
     parts = [_open(width, whole, "The rooms of the package: each imports only what lies below it")]
     parts.append(_legend(left))

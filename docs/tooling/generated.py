@@ -228,7 +228,7 @@ def parameter_meanings(doc: str) -> dict[str, str]:
 
 
 def _shown_default(default: object) -> str:
-    return "required" if default is MISSING else f"`{default}`"
+    return "required" if default is MISSING else f"`{default}`{{ .one-line }}"
 
 
 # -- policies --------------------------------------------------------------------------------------------------------------
