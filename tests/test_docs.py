@@ -1,6 +1,7 @@
 """The documentation is true: its examples run, its commands, files, functions and links exist, its promises have tests."""
 
 import doctest
+import functools
 import importlib
 import inspect
 import re
@@ -44,6 +45,13 @@ def tooling(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         sys.path.pop(0)
+
+
+@functools.cache
+def generated_pages() -> dict[str, str]:
+    """The pages that the code writes, by their path below docs."""
+    found: dict[str, str] = tooling("generated").pages()
+    return found
 
 
 # -- examples --------------------------------------------------------------------------------------------------------------
@@ -148,7 +156,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
     here = [target for target in targets if target and not target.startswith(("http:", "https:"))]
-    generated = {DOCS / path for path in tooling("generated").pages()}
+    generated = {DOCS / path for path in generated_pages()}
     assert [
         target for target in here if not (page.parent / target).exists() and (page.parent / target).resolve() not in generated
     ] == []
@@ -163,7 +171,7 @@ def test_the_generated_pages_have_every_command_setting_call_and_policy() -> Non
     from thrifty.service.config import settings
     from thrifty.service.openapi import describe
 
-    made = tooling("generated").pages()
+    made = generated_pages()
     assert all(f"`{name}`" in made["reference/settings.md"] for name in Settings.names())
     assert all(setting.flag in made["reference/settings.md"] for setting in settings())
     calls = [(path, method) for path, each in describe()["paths"].items() for method in each if method != "parameters"]
@@ -218,6 +226,6 @@ def test_every_promise_has_a_test() -> None:
 
 
 def test_answers_in_the_http_reference_are_json_schemas_in_words() -> None:
-    page = tooling("generated").http_page()
+    page = generated_pages()["reference/http.md"]
     assert "anyOf" not in page
     assert "$ref" not in page
