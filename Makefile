@@ -40,9 +40,10 @@ bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/world.py
 
+# Not --quiet: mkdocs would not count warnings then, and --strict would let them pass.
 docs: $(DOCS_READY) ## set up, then build the documentation into site/; warnings are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html; for the search, serve it: $(BIN)/python -m http.server --directory site"
 
 clean: ## remove the environment, the caches and the built documentation
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
