@@ -5,6 +5,8 @@ import doctest
 import io
 import os
 import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -61,6 +63,8 @@ class Reader:
         self._service: subprocess.Popen[bytes] | None = None
         self._printed: str | None = None
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        if shutil.which("curl") is None:
+            path = f"{_make_curl(folder)}{os.pathsep}{path}"
         self._environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
 
     def read(self, page: Path) -> int:
@@ -119,6 +123,17 @@ class Reader:
             assert self._service.poll() is None, f"the service ended: {command}"
             time.sleep(0.05)
         raise AssertionError(f"the service did not start: {command}")
+
+
+def _make_curl(folder: Path) -> Path:
+    """A folder with a stand-in for curl."""
+    place = folder / ".bin"
+    place.mkdir()
+    (place / "curl").write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(ROOT / "tests" / "curl.py"))} "$@"\n'
+    )
+    (place / "curl").chmod(0o755)
+    return place
 
 
 def _free_port() -> int:
