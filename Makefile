@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test soak check bench clean
+.PHONY: help run serve test soak check bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,12 +40,22 @@ bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/world.py
 
-clean: ## remove the environment and the caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+# Not --quiet: mkdocs would not count warnings then, and --strict would let them pass.
+docs: $(DOCS_READY) ## set up, then build the documentation into site/; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html; for the search, serve it: $(BIN)/python -m http.server --directory site"
+
+clean: ## remove the environment, the caches and the built documentation
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "thrifty needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "installing python3-venv"; apt-get update -q && apt-get install -qy python3-venv; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# The packages of the documentation are apart, so that `make test` does not wait for them.
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	@touch $@

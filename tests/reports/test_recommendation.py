@@ -30,13 +30,17 @@ NOW = 2e9
 def test_the_same_log_and_seed_write_the_same_bytes(tmp_path: Path) -> None:
     path, _ = write_example(SMS, tmp_path, rows=6000, seed=1, kind="parquet")
     first, second = (
-        recommendation_files(recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=3))
+        recommendation_files(
+            recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=3)
+        )
         for _ in range(2)
     )
     assert first == second
     assert b"<svg" not in first["recommendation.html"]  # pictures are inside as data
     assert b"http://" not in first["recommendation.html"]
-    other = recommendation_files(recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=4))
+    other = recommendation_files(
+        recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=4)
+    )
     assert other["segments.csv"] != first["segments.csv"]
 
 

@@ -51,7 +51,7 @@ def test_the_export_has_propensities_eligible_sets_and_last_outcomes(tmp_path: P
 
 
 def test_the_page_describes_every_column() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "log.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "log-columns.md").read_text()
     assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == list(COLUMNS)
 
 

@@ -14,7 +14,7 @@ import uvicorn
 from tests.service.conftest import free_port
 from thrifty.cli.main import main
 from thrifty.service.app import App
-from thrifty.service.config import Config, settings_table
+from thrifty.service.config import Config
 from thrifty.service.keys import digest
 from thrifty.service.server import how_to_run
 from thrifty.store import open_store
@@ -308,11 +308,6 @@ def test_flags_beat_the_environment_and_that_beats_the_file(tmp_path: Path) -> N
         Config.load({}, environment={}, file=str(tmp_path / "c.toml"))
     with pytest.raises(ValueError, match="port must be a whole number from 0 to 65535, got 'many'"):
         Config.load({}, environment={"THRIFTY_PORT": "many"})
-
-
-def test_the_table_of_settings_is_complete() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
-    assert settings_table() in page
 
 
 def test_the_server_stops_gracefully_and_continues(launch: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Logs that `thrifty export` wrote, and stores. docs/log.md describes the columns."""
+"""What `thrifty export` writes, and a store itself, as a log: docs/reference/log-columns.md describes the columns."""
 
 import tempfile
 from dataclasses import replace

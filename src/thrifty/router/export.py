@@ -1,4 +1,4 @@
-"""Export: the log as one line per decision, for offline evaluation; docs/log.md describes the columns."""
+"""Export: the log as one line per decision, for offline evaluation; docs/reference/log-columns.md describes the columns."""
 
 import csv
 import json

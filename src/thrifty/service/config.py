@@ -1,7 +1,7 @@
 """Configuration: flags over environment over file over defaults.
 
 Every setting is one field of `Config`: its type, default, range and meaning. The flags of `thrifty serve`, the environment
-variables, the keys of the TOML file and the table in docs/service.md are derived from these fields.
+variables, the keys of the TOML file and the settings page of the documentation are derived from these fields.
 """
 
 import ipaddress
@@ -74,7 +74,7 @@ class Config:
 
 
 def settings_table() -> str:
-    """The table of docs/service.md."""
+    """The table of the settings page of the documentation, in Markdown."""
     rows = [
         f"| `{each.name}` | `{each.flag}` | `{each.variable}` | {each.shown or f'`{each.default_text}`'} | {each.meaning} |"
         for each in described(Config)
