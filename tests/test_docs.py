@@ -166,14 +166,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_generated_pages_have_every_command_setting_call_and_policy() -> None:
+    from thrifty.described import described
     from thrifty.policies import list_policies
     from thrifty.router import Settings
-    from thrifty.service.config import settings
+    from thrifty.service.config import Config
     from thrifty.service.openapi import describe
 
     made = generated_pages()
     assert all(f"`{name}`" in made["reference/settings.md"] for name in Settings.names())
-    assert all(setting.flag in made["reference/settings.md"] for setting in settings())
+    assert all(setting.flag in made["reference/settings.md"] for setting in described(Config))
     calls = [(path, method) for path, each in describe()["paths"].items() for method in each if method != "parameters"]
     assert all(f"### {method.upper()} {path}\n" in made["reference/http.md"] for path, method in calls)
     assert all(f"## {name}\n" in made["reference/policies.md"] for name in list_policies())

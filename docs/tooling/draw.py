@@ -25,18 +25,19 @@ MEANINGS = {
     "router": "decide, record, explain; state from a log",
     "policies": "one decision rule a file",
     "environments": "laws, change, late feedback",
-    "pages": "HTML pages in one file",
-    "pictures": "charts",
     "forgetting": "window, discount, restart",
     "borrowing": "segments learn from each other",
     "statistics": "sums per arm",
     "intervals": "confidence bounds",
     "streams": "random streams",
     "table": "tables of columns",
+    "figures": "charts as plain data",
     "examples": "example worlds as plain data",
     "problem": "instance, terms, regret",
     "compiled": "kernels and their cache",
     "store": "the log: SQLite, PostgreSQL",
+    "described": "settings that describe themselves",
+    "files": "files written whole or not at all",
 }
 
 INK, PAPER = "#1d2b2a", "#ffffff"

@@ -2,10 +2,8 @@
 
 import argparse
 import contextlib
-import inspect
 import io
-import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
@@ -187,18 +185,21 @@ def _type(schema: dict[str, Any]) -> str:
 
 def settings_page() -> str:
     """The page of the settings of routers and of the service, from their fields."""
+    from thrifty.described import described
     from thrifty.router import Settings
     from thrifty.service.config import settings_table
 
-    meanings = parameter_meanings(inspect.getdoc(Settings) or "")
-    rows = [f"| `{each.name}` | {_shown_default(each.default)} | {_cell(meanings[each.name])} |" for each in fields(Settings)]
+    rows = [
+        f"| `{each.name}` | {_shown_default(each.default)} | {each.span_text} | {_cell(each.meaning)} |"
+        for each in described(Settings)
+    ]
     parts = [
         "# Settings",
         "This page is written by the code when the site is built.",
         "## Of a router",
         'Give them to `thrifty.Router(arms, alpha, deadline_s=600)`, or in the body of `PUT /v1/routers/NAME`: `{"arms": {...}, '
         '"alpha": 0.05, "deadline_s": 600}`. A `PUT` that leaves a setting out gives it its default.',
-        "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows]),
+        "\n".join(["| setting | default | values | meaning |", "|---|---|---|---|", *rows]),
         "## Of the service",
         "A flag of `thrifty serve` beats the environment, the environment beats the file that `--config` names, and the file beats "
         'the default. In the file, lists are lists (`allowed_hosts = ["api.example"]`); elsewhere they are separated by commas.',
@@ -211,20 +212,6 @@ def settings_page() -> str:
         "| `THRIFTY_KEY` | none | the admin key for `thrifty keys --url` |",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def parameter_meanings(doc: str) -> dict[str, str]:
-    """What a docstring of the house form says about each parameter."""
-    section = doc.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-    found: dict[str, str] = {}
-    name = ""
-    for line in section.splitlines():
-        entry = re.match(r"(\w+) : (.*)", line)
-        if entry:
-            name, found[entry[1]] = entry[1], entry[2]
-        else:
-            found[name] += f" {line.strip()}"
-    return found
 
 
 def _shown_default(default: object) -> str:

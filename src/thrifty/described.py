@@ -65,6 +65,17 @@ class Described:
         """The default as tables and command-line help show it."""
         return self.shown or (f"{self.default:g}" if self.kind is float else str(self.default))
 
+    @property
+    def span_text(self) -> str:
+        """The values it may have, in words."""
+        if self.kind is bool:
+            return "true or false"
+        if self.kind in (int, float):
+            return f"a {'whole ' * (self.kind is int)}number {self._span()}"
+        if self.kind is tuple:
+            return "names separated by commas, or a list of them"
+        return f"one of {', '.join(self.words)}" if self.words else "a text"
+
     def parsed(self, value: Any) -> Any:
         """What a text from the command line, the environment or a file means; other values as they are."""
         if self.kind is tuple:
@@ -78,35 +89,33 @@ class Described:
 
     def checked(self, value: Any) -> Any:
         """`value` as this setting's type, or a ValueError that names it."""
+        result = self._number(value) if self.kind in (int, float) else value
         if self.kind is bool:
-            return self._require(value, isinstance(value, bool), "true or false")
-        if self.kind in (int, float):
-            return self._number(value)
-        if self.kind is tuple:
-            names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
-            return tuple(self._require(value, names, "names separated by commas, or a list of them"))
-        wanted = f"one of {', '.join(self.words)}" if self.words else "a text"
-        return self._require(value, isinstance(value, str) and (not self.words or value in self.words), wanted)
+            allowed = isinstance(value, bool)
+        elif self.kind in (int, float):
+            allowed = not math.isnan(result)
+        elif self.kind is tuple:
+            allowed = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+        else:
+            allowed = isinstance(value, str) and (not self.words or value in self.words)
+        if not allowed:
+            raise ValueError(f"{self.name} must be {self.span_text}, got {value!r:.80}")
+        return tuple(value) if self.kind is tuple else result
 
     def _number(self, value: Any) -> int | float:
+        """The number that a value is; NaN if it is none, or one that is not allowed."""
         try:
-            number = math.nan if isinstance(value, bool | str) else self.kind(value)
+            number: int | float = math.nan if isinstance(value, bool | str) else self.kind(value)
         except (TypeError, ValueError, OverflowError):
-            number = math.nan
+            return math.nan
         inside = self.low <= number <= self.high and math.isfinite(number) and not (self.above_low and number == self.low)
-        whole = self.kind is float or number == value
-        return self._require(number, inside and whole, f"a {'whole ' * (self.kind is int)}number {self._span()}", value)  # type: ignore[no-any-return]
+        return number if inside and (self.kind is float or number == value) else math.nan
 
     def _span(self) -> str:
-        low = f"above {self.low:g}" if self.above_low else f"of at least {self.low:.17g}"
+        low, high = (f"{end:g}" if isinstance(end, float) else str(end) for end in (self.low, self.high))
         if math.isinf(self.high):
-            return low
-        return f"{low} and at most {self.high:.17g}" if self.above_low else f"from {self.low:.17g} to {self.high:.17g}"
-
-    def _require(self, result: Any, allowed: bool, wanted: str, given: Any = MISSING) -> Any:
-        if not allowed:
-            raise ValueError(f"{self.name} must be {wanted}, got {result if given is MISSING else given!r:.80}")
-        return result
+            return f"above {low}" if self.above_low else f"of at least {low}"
+        return f"above {low} and at most {high}" if self.above_low else f"from {low} to {high}"
 
 
 @cache
