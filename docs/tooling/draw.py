@@ -48,7 +48,7 @@ STYLE = f'font-family="system-ui, Segoe UI, Roboto, Arial, sans-serif" fill="{IN
 def layers() -> list[list[str]]:
     """The rooms of the package, from the top to the ground."""
     lines = _linter()["importlinter:contract:storeys"]["layers"].strip().splitlines()
-    return [[room.strip().removeprefix("thrifty.") for room in line.split(":")] for line in lines]
+    return [[room.strip() for room in line.split("|")] for line in lines]
 
 
 def sides() -> tuple[set[str], set[str]]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty import __version__
 from thrifty.compiled import source_digest
 from thrifty.environments import Changing, Feedback, World
 from thrifty.environments.sampling import LawTable, tabulate
@@ -194,7 +194,7 @@ class _Task:
             policy=self.policy.label,
             parameters=self.numbers,
             seed=self.course.seed,
-            version=__version__,
+            version=version("thrifty"),
             digest=source_digest(),
             pulls=self.pulls[completed],
             trace=None if self.traces is None else self.traces[completed],
