@@ -36,6 +36,7 @@ MEANINGS = {
     "problem": "instance, terms, regret",
     "compiled": "kernels and their cache",
     "store": "the log: SQLite, PostgreSQL",
+    "actions": "what can be done to an arm",
     "described": "settings that describe themselves",
     "files": "files written whole or not at all",
 }

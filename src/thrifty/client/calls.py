@@ -1,9 +1,10 @@
 """One description of each call, shared by both clients: what to send, how to read the answer, and what to do without one."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
+from thrifty.actions import Action, checked_action
 from thrifty.client.call import Call
 from thrifty.client.choice import Choice, Eligible, KnownArms
 from thrifty.client.errors import LocalChoiceError, ServiceError, ServiceUnavailableError, error_of_item
@@ -16,9 +17,6 @@ from thrifty.client.messages import (
     local_choice,
     outcome_body,
 )
-
-Action = Literal["add", "retire", "pause", "resume", "price", "reset", "pin", "unpin"]
-ACTIONS: tuple[Action, ...] = ("add", "retire", "pause", "resume", "price", "reset", "pin", "unpin")
 
 
 def decide(
@@ -174,8 +172,7 @@ def change(router: str, action: Action, arm: str, *, price: float | None = None)
     >>> change("sms", "add", "new route", price=0.003).path
     '/v1/routers/sms/arms/new%20route:add'
     """
-    if action not in ACTIONS:
-        raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {action!r:.80}")
+    checked_action(action)
     body = {} if price is None else {"price": price}
     return Call("POST", f"{_router(router)}/arms/{quote(arm, safe='')}:{action}", _same, body, idempotent=False, budget="admin")
 

@@ -1,6 +1,6 @@
 """The router: decide, record, explain, in process."""
 
-from thrifty.router.arms import ACTIONS
+from thrifty.actions import ACTIONS
 from thrifty.router.decision import Decision, Reason
 from thrifty.router.explanation import Explanation
 from thrifty.router.restore import ColdDecisionError, LogRowError

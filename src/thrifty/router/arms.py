@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
+from thrifty.actions import checked_action
 from thrifty.router.settings import checked_price, checked_text
 
 ArmsAndPrices = tuple[tuple[int, ...], tuple[float | None, ...]]
 """What a rule chooses from: numbers of arms, and their prices; None where unknown."""
-
-ACTIONS = ("add", "retire", "pause", "resume", "price", "reset", "pin", "unpin")
-"""What can be done to an arm while running."""
 
 
 class Arms:
@@ -69,8 +67,7 @@ class Arms:
 
     def check_change(self, action: str, name: str | None, price: float | None) -> None:
         """Raise a ValueError that says why a change cannot be made."""
-        if action not in ACTIONS:
-            raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {action!r:.80}")
+        checked_action(action)
         if name is None:
             if action not in ("reset", "unpin"):
                 raise ValueError(f"{action} needs an arm")

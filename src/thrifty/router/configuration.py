@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from thrifty.router.arms import ACTIONS, Arms
+from thrifty.actions import ACTIONS
+from thrifty.router.arms import Arms
 
 
 class Configuration:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from thrifty.router.arms import ACTIONS, Arms
+from thrifty.actions import checked_action
+from thrifty.router.arms import Arms
 from thrifty.router.changing import add_change, make_changes, prune
 from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
@@ -228,8 +229,7 @@ class Router(RouterView):
         by : who asked, for the log
 
         """
-        if action not in ACTIONS:
-            raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {action!r:.80}")
+        checked_action(action)
         amount = checked_price(str(arm), price)
         make_changes(self, lambda _state: [(action, {"arm": arm, "price": amount, "by": by})])
 
