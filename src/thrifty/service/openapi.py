@@ -7,32 +7,20 @@ from typing import Any
 import msgspec
 
 from thrifty.router import ACTIONS
-from thrifty.service.messages import (
-    ArmRequest,
-    DecisionAnswer,
-    DecisionRequest,
-    Failure,
-    KeyAnswer,
-    KeyList,
-    KeyRequest,
-    OutcomeAnswer,
-    OutcomeRequest,
-    RouterList,
-    RouterRequest,
-)
+from thrifty.service import messages
 
 _TYPES = (
-    ArmRequest,
-    DecisionAnswer,
-    DecisionRequest,
-    Failure,
-    KeyAnswer,
-    KeyList,
-    KeyRequest,
-    OutcomeAnswer,
-    OutcomeRequest,
-    RouterList,
-    RouterRequest,
+    messages.ArmRequest,
+    messages.DecisionAnswer,
+    messages.DecisionRequest,
+    messages.Failure,
+    messages.KeyAnswer,
+    messages.KeyList,
+    messages.KeyRequest,
+    messages.OutcomeAnswer,
+    messages.OutcomeRequest,
+    messages.RouterList,
+    messages.RouterRequest,
 )
 _OBJECT = {"type": "object"}
 _NO_ROUTER = {"404": "there is no such router"}

@@ -209,3 +209,28 @@ def check_voidable(position: int, *, pruned: int, snapshots: list[int]) -> None:
         raise StoreError(f"row {position} lies before the pruned position {pruned}: it is not read any more, nothing to void")
     if pruned and not any(pruned <= at < position for at in snapshots):
         raise StoreError(f"row {position} cannot be voided: every snapshot contains it, and the rows up to {pruned} were pruned")
+
+
+LOGGED = (
+    "WITH RECURSIVE names (name) AS (SELECT min(router) FROM log UNION ALL "
+    "SELECT (SELECT min(router) FROM log WHERE router > name) FROM names WHERE name IS NOT NULL) "
+    "SELECT name FROM names WHERE name IS NOT NULL"
+)
+"""SQL that both databases understand: the names of all routers that have a log, by one index search for each."""
+
+KEYS = "SELECT digest, role, name FROM keys WHERE NOT revoked"
+
+
+def read_pages(router: str, after: int, page: Callable[[int], list[Placed]], pruned: Callable[[], int]) -> Iterator[Placed]:
+    """All rows after a position, page by page; a StoreError if some of them were pruned.
+
+    A prune commits its mark before it deletes, so a page that is read before the mark is looked for is complete without one.
+    """
+    while True:
+        rows, mark = page(after), pruned()
+        if mark > after:
+            raise pruned_error(router, mark)
+        if not rows:
+            return
+        yield from rows
+        after = rows[-1][0]

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from thrifty.store.log import CHANGE, Row, StoreError
+from thrifty.store.log import CHANGE, KEYS, LOGGED, Row, StoreError
 from thrifty.store.open_decisions import OpenDecisions
 from thrifty.store.postgres_journal import PostgresJournal
 from thrifty.store.postgres_outbox import COMMIT_TIMEOUT_S
@@ -94,12 +94,7 @@ class PostgresStore:
 
     def logged(self) -> list[str]:
         """Names of the routers that have a log, including deleted ones. One index search for each name."""
-        rows = self.query(
-            "WITH RECURSIVE names (name) AS (SELECT min(router) FROM log UNION ALL "
-            "SELECT (SELECT min(router) FROM log WHERE router > name) FROM names WHERE name IS NOT NULL) "
-            "SELECT name FROM names WHERE name IS NOT NULL"
-        )
-        return [name for (name,) in rows]
+        return [name for (name,) in self.query(LOGGED)]
 
     def row_at(self, position: int) -> tuple[str, Row] | None:
         """The router and the row of a position, voided or not; None if there is no row."""
@@ -113,7 +108,7 @@ class PostgresStore:
 
     def keys(self) -> list[tuple[str, str, str]]:
         """Digest, roles and name of every valid API key."""
-        return self.query("SELECT digest, role, name FROM keys WHERE NOT revoked")
+        return self.query(KEYS)
 
     def add_key(self, digest: str, name: str, role: str) -> None:
         """Store the digest of an API key."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thrifty.store.group_commit import GroupCommit
-from thrifty.store.log import Row, StoreError
+from thrifty.store.log import KEYS, LOGGED, Row, StoreError
 from thrifty.store.open_decisions import OpenDecisions
 from thrifty.store.sqlite_backup import back_up
 from thrifty.store.sqlite_file import connect_reading, connect_writing, lock_file, require_file
@@ -106,12 +106,7 @@ class SqliteStore:
 
     def logged(self) -> list[str]:
         """Names of the routers that have a log, including deleted ones. One index search for each name."""
-        rows = self.query(
-            "WITH RECURSIVE names (name) AS (SELECT min(router) FROM log UNION ALL "
-            "SELECT (SELECT min(router) FROM log WHERE router > name) FROM names WHERE name IS NOT NULL) "
-            "SELECT name FROM names WHERE name IS NOT NULL"
-        )
-        return [name for (name,) in rows]
+        return [name for (name,) in self.query(LOGGED)]
 
     def row_at(self, position: int) -> tuple[str, Row] | None:
         """The router and the row of a position, voided or not; None if there is no row."""
@@ -125,7 +120,7 @@ class SqliteStore:
 
     def keys(self) -> list[tuple[str, str, str]]:
         """Digest, roles and name of every valid API key."""
-        return self.query("SELECT digest, role, name FROM keys WHERE NOT revoked")
+        return self.query(KEYS)
 
     def add_key(self, digest: str, name: str, role: str) -> None:
         """Store the digest of an API key."""

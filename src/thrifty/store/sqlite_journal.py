@@ -16,7 +16,7 @@ from thrifty.store.log import (
     StoreError,
     check_covered,
     check_voidable,
-    pruned_error,
+    read_pages,
 )
 from thrifty.store.packed import pack, pieces, unpack
 
@@ -102,15 +102,7 @@ class SqliteJournal:
     def read(self, after: int, upto: int | None = None) -> Iterator[Placed]:
         """See `Journal`."""
         last = 2**62 if upto is None else upto
-        while True:
-            page = self._page(after, last)
-            pruned = self._pruned()  # a prune writes this mark before it deletes: without a mark the page is complete
-            if pruned > after:
-                raise pruned_error(self._router, pruned)
-            if not page:
-                return
-            yield from page
-            after = page[-1][0]
+        return read_pages(self._router, after, lambda position: self._page(position, last), self._pruned)
 
     def scan(self) -> Iterator[Placed]:
         """See `Journal`."""
