@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.postgres import Postgres
@@ -153,3 +154,22 @@ def test_outcomes_of_a_batch_are_all_stored_or_all_refused(tmp_path: Path, url: 
         assert seen == 200 if answers[0].status_code == 200 else seen in (0, 200)
         assert {each["result"] for each in client.post("/v1/outcomes", json=told).json()} <= {"recorded", "duplicate"}
         assert sum(row[1] for row in counted(client).values()) == 200
+
+
+def test_an_outcome_waits_for_a_decision_that_another_replica_has_not_stored_yet(tmp_path: Path, url: str) -> None:
+    with running(tmp_path, store=url) as one, running(tmp_path, store=url) as two:
+        one.put("/v1/routers/sms", json=SMS)
+        soon(lambda: two.get("/v1/routers").json()["routers"] == ["sms"])
+        stored, one.app.store.writer._usual_s = ask(one), 0.0
+        with psycopg.connect(url) as other:
+            other.execute("SELECT position FROM thrifty.head FOR UPDATE")  # every commit waits for this transaction
+            last = ask(one)
+            assert last["degraded"]
+            name, replica, sequence = last["decision_id"].split(".")
+            refused = tell(two, last)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert "not stored yet" in refused.text
+            assert tell(two, {"decision_id": f"{name}.{replica}.{int(sequence, 16) + 500_000:x}"}).status_code == 404
+            assert tell(two, {"decision_id": f"{name}.7777.1"}).status_code == 404
+        soon(lambda: tell(two, last).status_code == 200)
+        assert tell(two, stored).json()["result"] == "recorded"

@@ -177,8 +177,15 @@ class ReplicatedLog(StateLog):
         state.waiting += by
 
     def find(self, state: State, key: Key) -> list[Recalled]:
-        """See `StateLog`: as far as the log has been applied here. Waits for a decision of another replica that is on its way."""
+        """See `StateLog`: as far as the log has been applied here. Waits for a decision that this replica has not read yet.
+
+        A StoreError for one that another replica may have given out before it was stored.
+        """
         rows = self.journal.find(*key)
+        if not rows and key[0] != state.replica:
+            if self.journal.may_come(*key):
+                raise StoreError("the decision is not stored yet: send the outcome again")
+            rows = self.journal.find(*key)  # it may have come meanwhile
         self._catch_up_to(rows[0][0] if rows else 0)
         return recall(state, self.journal.find(*key, before=self.position + 1)) if rows else []
 

@@ -18,6 +18,8 @@ from thrifty.store.log import (
     read_pages,
 )
 from thrifty.store.packed import pack, unpack
+from thrifty.store.postgres_outbox import MOST_OPEN
+from thrifty.store.postgres_schema import PRESENCE
 
 if TYPE_CHECKING:
     from thrifty.store.postgres import PostgresStore
@@ -38,6 +40,11 @@ FIND = (
     f"AND sequence = %(sequence)s AND kind = '{OUTCOME}' AND position < %(before)s AND {_VALID} "
     f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND {_RESETS} "
     f"AND position > (SELECT position FROM decision) AND position < %(before)s AND {_VALID} ORDER BY position"
+)
+LAST_OF_REPLICA = f"SELECT max(sequence) FROM log WHERE router = %s AND replica = %s AND kind = '{DECISION}'"
+IS_CONNECTED = (
+    "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
 )
 NTH_LAST = (
     f"SELECT position FROM log WHERE router = %s AND kind = '{DECISION}' AND position <= %s AND {_VALID} "
@@ -133,6 +140,12 @@ class PostgresJournal:
         values = {"router": self._router, "replica": replica, "sequence": sequence, "before": last}
         rows = _placed(self._store.query(FIND, values))
         return rows if rows and rows[0][1].kind == DECISION else []
+
+    def may_come(self, replica: int, sequence: int) -> bool:
+        """See `Journal`."""
+        connected = self._store.query(IS_CONNECTED, (PRESENCE, replica))[0][0]  # before the log: what it writes last counts
+        (last,) = self._store.query(LAST_OF_REPLICA, (self._router, replica))[0]
+        return bool(connected) and (last or 0) < sequence <= (last or 0) + MOST_OPEN
 
     def recent(self, decisions: int, *, upto: int) -> list[Placed]:
         """See `Journal`."""

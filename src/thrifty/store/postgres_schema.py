@@ -38,6 +38,9 @@ MIGRATIONS = (
 _LOCK = 0x7468726966747900
 """The number of the advisory lock that a replica holds while it migrates."""
 
+PRESENCE = 0x74687266
+"""The first number of the advisory lock that a replica holds as long as it is connected; the second is the replica's own."""
+
 
 def check_version(connection: Any, place: str, *, reading: bool) -> None:
     """Raise a StoreError unless the database has tables of thrifty and, for reading, all migrations."""

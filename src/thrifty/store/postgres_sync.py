@@ -18,6 +18,7 @@ import psycopg
 
 from thrifty.store.log import CHANGE, DECISION, Listener, Row, StoreError
 from thrifty.store.postgres_outbox import Item, PostgresOutbox
+from thrifty.store.postgres_schema import PRESENCE
 
 POLL_S = 0.4
 """Seconds between two looks at the log when no notification comes."""
@@ -112,6 +113,7 @@ class PostgresSync(PostgresOutbox):
             try:
                 if self._connection is None:
                     self._connection = self._connect()
+                    self._connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (PRESENCE, self._replica))
                 self._synchronise()
                 self._set_back()
                 pause = 0.05

@@ -134,6 +134,10 @@ class SqliteJournal:
             return []
         return sorted([*own, *self._placed(RESETS, self._router, first, before)], key=lambda each: each[0])
 
+    def may_come(self, replica: int, sequence: int) -> bool:  # noqa: ARG002
+        """See `Journal`: nobody else writes."""
+        return False
+
     def recent(self, decisions: int, *, upto: int) -> list[Placed]:
         """See `Journal`."""
         found = self._store.query(NTH_LAST, self._router, upto, decisions - 1)
