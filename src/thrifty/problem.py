@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from thrifty.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ import pytest
 
 from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule
-from thrifty.policies.contract import start_rule
+from thrifty.policies.step import start_rule
 from thrifty.problem import Instance, Terms
 from thrifty.replay import Columns, Log
 from thrifty.replay.evaluation import replay

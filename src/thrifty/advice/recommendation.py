@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thrifty.advice.fit import SegmentFit, fit_segments
 from thrifty.advice.play import EXCHANGE, Score, play
+from thrifty.arrays import Floats
 from thrifty.policies import Policy, policy
 from thrifty.problem import checked_alpha, checked_count
 from thrifty.replay import Evidence, Log, examine
 from thrifty.replay.evidence import OVERALL
 from thrifty.replay.frontier import Frontier, frontier
 from thrifty.replay.source import require_polars
-
-Floats = NDArray[np.float64]
 
 CANDIDATES = ("cs-ids", "cs-ts", "cs-ucb", "cs-etc")
 ALPHAS = (0.02, 0.05, 0.1)
@@ -101,7 +99,7 @@ def recommend(
     """
     grid = sorted({checked_alpha(alpha) for alpha in alphas})
     chosen = [policy(spec) for spec in policies]
-    told = [each.label for each in chosen if each.told]
+    told = [each.label for each in chosen if each.known_truths]
     if not grid or not chosen:
         raise ValueError("give at least one alpha and one policy to choose from")
     if told:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thrifty.examples.specification import DELAY_SPREAD, Floats, Segment, Specification
+from thrifty.arrays import Floats
+from thrifty.examples.specification import DELAY_SPREAD, Segment, Specification
 from thrifty.problem import checked_count
 
 if TYPE_CHECKING:

@@ -156,6 +156,6 @@ ORACLE = Policy(
     summary="the optimal arm, which a simulation tells it: no regret at all",
     rule=_oracle,
     rule_for_unknown_costs=_oracle,
-    parameters={"optimal_arm": Number(None, "told by the simulator")},
-    told=("optimal_arm",),
+    parameters={"optimal_arm": Number(None, "given by the simulator")},
+    known_truths=("optimal_arm",),
 )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
 from thrifty.intervals import INTERVALS
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE, lowest_cost
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.selection import cheapest_feasible, highest
@@ -69,7 +69,7 @@ POLICY = Policy(
     rule=Rule(choose, init, observe),
     rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
     parameters={
-        "interval": Part(
+        "interval": KernelParameter(
             INTERVALS, default="kl", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
         ),
         "limit": Number(1.0, "most pulls of a dearer arm for the test, in units of (T/K)^(2/3)", low=0.0),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.posteriors import PENDING, draw_beta, draw_cost, draw_gaussian, draw_shrunk
@@ -69,7 +69,7 @@ POLICY = Policy(
     rule=Rule(choose, init),
     rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs),
     parameters={
-        "prior": Part(
+        "prior": KernelParameter(
             {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},
             default="beta",
             meaning="the posterior: beta, gaussian N(mean, 1/n), shrunk (sigma_0, sigma_n), or a file of your own",

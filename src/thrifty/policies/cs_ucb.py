@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import builder, kernel
 from thrifty.intervals import INTERVALS, paper_level, radius
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place, top_score
 from thrifty.policies.selection import cheapest_feasible, highest
@@ -81,7 +81,9 @@ def lowest_cost(terms, stats, arm):
 
 COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300)
 
-INTERVAL = Part(INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own")
+INTERVAL = KernelParameter(
+    INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
+)
 
 POLICY = Policy(
     name="cs-ucb",

@@ -8,21 +8,20 @@ log gives the same bits.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.compiled import builder
+from thrifty.arrays import Floats
+from thrifty.compiled import builder, inlined
 from thrifty.replay.reading import MOST_ARMS, MOST_SEGMENTS, Batch, Log, Tally
-
-Floats = NDArray[np.float64]
 
 MOST_BLOCKS, FEWEST_BLOCKS = 256, 32
 CELL_BUDGET = 16_000_000  # numbers kept, at most: 128 MB
 N, R, RR, C, CC, MISSING, W, WW, WR, WWR, WWRR, WC, WWC, WWCC = range(14)
-"""What a cell sums: rows, reward, cost, outcomes assumed, and with the weight w = 1/propensity the same: WWR is the sum of w w
-r.
-"""
+"""What a cell sums: rows, rewards, costs, outcomes assumed, and the same with the weight w = 1 / propensity. WWR is the sum of
+w^2 times the reward."""
 
 SUMS = 14
 DELAY_BINS = 48
@@ -129,18 +128,24 @@ class _Cells:
                 self._pair_of[key] = len(self.keys)
                 self.keys.append(key)
         self._fit_pairs()
-        pairs = self._pair_of[keys]
         times = self._rows + np.arange(keys.size, dtype=np.float64) if self.by_rows else batch.times
         if self._rows == 0:
             self._first = int(times[0] // self._width)
         self._rows += keys.size
         self.earliest, self.latest = min(self.earliest, batch.times.min()), max(self.latest, batch.times.max())
+        columns = RowColumns(
+            pairs=self._pair_of[keys],
+            times=times,
+            rewards=batch.rewards,
+            costs=batch.costs,
+            propensities=batch.propensities,
+            delays_s=batch.delays_s,
+            answered=batch.answered,
+        )
         row = 0
         while row < keys.size:
-            row = _accumulate(
-                row, pairs, times, batch.rewards, batch.costs, batch.propensities, batch.delays_s, batch.answered,
-                self._sums, self._extremes, self._delays, self._first, self._width, self._limit,
-            )  # fmt: skip
+            cells = CellArrays(self._sums, self._extremes, self._delays)
+            row = _accumulate(row, columns, cells, self._first, self._width, self._limit)
             if row < keys.size:
                 self._make_room(float(times[row]))
 
@@ -156,7 +161,7 @@ class _Cells:
                 )
             self._limit //= 2
             while self.used_blocks().max(initial=0) >= self._limit:
-                self._fold()
+                self._double_width()
             self._sums = self._sums[:, : self._limit].copy()
 
     def _make_room(self, when: float) -> None:
@@ -170,10 +175,10 @@ class _Cells:
                     self._sums = np.concatenate([np.zeros_like(self._sums[:, :shift]), self._sums[:, :-shift]], axis=1)
                 self._first = low
                 return
-            self._fold()
+            self._double_width()
 
-    def _fold(self) -> None:
-        """Blocks twice as wide."""
+    def _double_width(self) -> None:
+        """Make the blocks twice as wide."""
         wide = np.zeros_like(self._sums)
         for place in range(self._sums.shape[1]):
             wide[:, (self._first + place) // 2 - self._first // 2] += self._sums[:, place]
@@ -219,36 +224,62 @@ def delay_edges() -> Floats:
     return np.asarray(2.0 ** ((np.arange(DELAY_BINS) - 11) / 2.0))
 
 
+class RowColumns(NamedTuple):
+    """Rows as columns; `pairs` number the pairs of segment and arm."""
+
+    pairs: Any
+    times: Any
+    rewards: Any
+    costs: Any
+    propensities: Any  # NaN if not logged
+    delays_s: Any  # NaN if unknown
+    answered: Any  # False if the outcome is assumed
+
+
+class CellArrays(NamedTuple):
+    """What the rows are added to, a row per pair."""
+
+    sums: Any  # (pairs, blocks, SUMS)
+    extremes: Any  # (pairs, 2) the smallest propensity and the largest cost
+    delays: Any  # (pairs, DELAY_BINS)
+
+
 @builder
-def _accumulate(row, pairs, times, rewards, costs, propensities, delays_s, answered, sums, extremes, delays, first, width, limit):
-    """Add rows from `row` on; the number of the first that has no block yet, or of rows in all."""
+def _accumulate(row, rows, cells, first, width, limit):
+    """Add rows from `row` on; returns the number of the first row that has no block yet, or of rows in all."""
+    pairs, sums, extremes, delays = rows.pairs, cells.sums, cells.extremes, cells.delays
     while row < pairs.size:
-        block = np.int64(np.floor(times[row] / width)) - first
+        block = np.int64(np.floor(rows.times[row] / width)) - first
         if block < 0 or block >= limit:
             return row
-        pair, reward, cost = pairs[row], rewards[row], costs[row]
+        pair, reward, cost = pairs[row], rows.rewards[row], rows.costs[row]
         cell = sums[pair, block]
         cell[N] += 1.0
         cell[R] += reward
         cell[RR] += reward * reward
         cell[C] += cost
         cell[CC] += cost * cost
-        cell[MISSING] += 0.0 if answered[row] else 1.0
+        cell[MISSING] += 0.0 if rows.answered[row] else 1.0
         extremes[pair, 1] = max(extremes[pair, 1], cost)
-        p = propensities[row]
+        p = rows.propensities[row]
         if p == p:
-            w = 1.0 / p
-            cell[W] += w
-            cell[WW] += w * w
-            cell[WR] += w * reward
-            cell[WWR] += w * w * reward
-            cell[WWRR] += w * w * reward * reward
-            cell[WC] += w * cost
-            cell[WWC] += w * w * cost
-            cell[WWCC] += w * w * cost * cost
+            _add_weighted(cell, 1.0 / p, reward, cost)
             extremes[pair, 0] = min(extremes[pair, 0], p)
-        if delays_s[row] == delays_s[row]:
-            place = np.int64(np.ceil(2.0 * np.log2(max(delays_s[row], 1e-3)))) + 11
+        delay_s = rows.delays_s[row]
+        if delay_s == delay_s:
+            place = np.int64(np.ceil(2.0 * np.log2(max(delay_s, 1e-3)))) + 11
             delays[pair, min(max(place, 0), delays.shape[1] - 1)] += 1
         row += 1
     return row
+
+
+@inlined
+def _add_weighted(cell, w, reward, cost):
+    cell[W] += w
+    cell[WW] += w * w
+    cell[WR] += w * reward
+    cell[WWR] += w * w * reward
+    cell[WWRR] += w * w * reward * reward
+    cell[WC] += w * cost
+    cell[WWC] += w * w * cost
+    cell[WWCC] += w * w * cost * cost

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thrifty import __version__
+from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import source_digest
 from thrifty.environments import Changing, Feedback, World
-from thrifty.environments.sampling import LawTable, tabulate
+from thrifty.environments.sampling import tabulate
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule
+from thrifty.policies.binding import bind_rule, given_terms
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
-from thrifty.simulation.loop import replicate
+from thrifty.simulation.loop import RunRecord, RunStreams, SimulatedWorld, replicate
 from thrifty.simulation.results import PolicyRuns, Runs
 from thrifty.streams import make_streams
 
@@ -107,48 +107,48 @@ class _Course:
     world: World | Changing
     horizon: int | None
     rounds: int
-    moments: NDArray[np.int64]
+    moments: Integers
     feedback: Feedback | None
     seed: int
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        return np.array([start for start, _ in self.world.pieces], dtype=np.int64)
-
-    @cached_property
-    def known_costs(self) -> NDArray[np.float64]:
-        """(pieces, K), NaN where costs are unknown."""
+    def known_costs(self) -> Floats:
+        """(pieces, K), NaN if costs are unknown."""
         costs = np.array([each.instance.costs for _, each in self.world.pieces])
         return costs if self.world.costs_known else np.full_like(costs, np.nan)
 
     @cached_property
-    def rewards(self) -> LawTable:
-        return tabulate([law for _, each in self.world.pieces for law in each.rewards])
+    def simulated(self) -> SimulatedWorld:
+        """The world as the loop reads it."""
+        worlds = [each for _, each in self.world.pieces]
+        costs = None if self.world.costs_known else tabulate([law for each in worlds for law in each.costs])  # type: ignore[misc]
+        return SimulatedWorld(
+            starts=np.array([start for start, _ in self.world.pieces], dtype=np.int64),
+            rewards=tabulate([law for each in worlds for law in each.rewards]),
+            costs=costs,
+            feedback=None if self.feedback is None else self.feedback.numbers,
+            slots=0 if self.feedback is None else self.feedback.slots,
+        )
 
-    @cached_property
-    def costs(self) -> LawTable | None:
-        return None if self.world.costs_known else tabulate([law for _, each in self.world.pieces for law in each.costs])  # type: ignore[misc]
+    def streams(self, first: int, last: int) -> RunStreams:
+        """The streams of runs `first` to `last - 1`."""
+        made = [make_streams(self.seed, np.array([(run, use) for run in range(first, last)])) for use in (_WORLD, _POLICY, _DELAY)]
+        return RunStreams(*made)
 
 
 class _Task:
     """One policy's runs: the bound kernel, its inputs, and the arrays it writes into."""
 
     def __init__(self, chosen: Policy, course: _Course, *, runs: int, trace: bool) -> None:
-        n_arms, way = course.world.instance.n_arms, chosen.forgetting
-        way.check(n_arms)
-        if chosen.told and course.starts.size > 1:
+        n_arms, forgetting = course.world.instance.n_arms, chosen.forgetting
+        forgetting.check(n_arms)
+        if chosen.known_truths and len(course.world.pieces) > 1:
             raise ValueError(f"{chosen.name} is told the optimal arm of one instance, and this world changes: leave it out")
-        truth = {name: float(getattr(course.world.instance, name)) for name in chosen.told}
+        truth = {name: float(getattr(course.world.instance, name)) for name in chosen.known_truths}
         self.policy, self.course = chosen, course
-        self.terms = course.world.terms(way.horizon(course.horizon, n_arms))
+        self.terms = course.world.terms(forgetting.horizon(course.horizon, n_arms))
         self.numbers = chosen.numbers(self.terms, truth)
-        more = {
-            "propensity": chosen.rule_under(self.terms).propensity,
-            "begin": way.begin,
-            "take_in": way.take_in,
-            "probe": way.probe,
-        }
-        self.kernel = bind_rule(replicate, chosen, self.terms, self.numbers, more)
+        self.kernel = bind_rule(replicate, chosen, self.terms, self.numbers)
         self.pulls = np.zeros((runs, course.moments.size, n_arms), dtype=np.int64)
         self.traces = np.zeros((runs, course.rounds), dtype=np.int32) if trace else None
 
@@ -156,40 +156,20 @@ class _Task:
     def runs(self) -> int:
         return self.pulls.shape[0]
 
-    def play(self, first: int, last: int, played: NDArray[np.int64], stop: NDArray[np.bool_]) -> int:
+    def play(self, first: int, last: int, played: Integers, stop: Booleans) -> int:
         """Play runs `first` to `last - 1`; the number of those that were played to the end."""
-        course, way = self.course, self.policy.forgetting
-        longest = _LONGEST if math.isinf(way.span) else max(int(way.span), self.terms.n_arms)
-
-        def streams(purpose: int) -> NDArray[np.uint64]:
-            return make_streams(course.seed, np.array([(run, purpose) for run in range(first, last)]))
-
+        course, forgetting = self.course, self.policy.forgetting
+        by_cost = np.argsort(course.known_costs, axis=1, kind="stable")
+        given = given_terms(self.terms, self.numbers)._replace(costs=course.known_costs, by_cost=by_cost)
+        longest = _LONGEST if math.isinf(forgetting.span) else max(int(forgetting.span), self.terms.n_arms)
+        traces = None if self.traces is None else self.traces[first:last]
+        record = RunRecord(self.pulls[first:last], traces, played, stop)
+        streams = course.streams(first, last)
         with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
-            whole: int = self.kernel(
-                tuple(self.numbers.values()),
-                course.known_costs,
-                np.argsort(course.known_costs, axis=1, kind="stable"),
-                self.terms.alpha,
-                self.terms.horizon or 0,
-                longest,
-                course.starts,
-                course.rewards,
-                course.costs,
-                None if course.feedback is None else course.feedback.numbers,
-                0 if course.feedback is None else course.feedback.slots,
-                way.numbers,
-                streams(_WORLD),
-                streams(_POLICY),
-                streams(_DELAY),
-                course.moments,
-                self.pulls[first:last],
-                None if self.traces is None else self.traces[first:last],
-                played,
-                stop,
-            )
+            whole: int = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
         return whole
 
-    def result(self, completed: NDArray[np.bool_]) -> PolicyRuns:
+    def result(self, completed: Booleans) -> PolicyRuns:
         return PolicyRuns(
             policy=self.policy.label,
             parameters=self.numbers,
@@ -201,14 +181,14 @@ class _Task:
         )
 
 
-def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[NDArray[np.bool_]]:
+def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[Booleans]:
     """Which runs of each task were completed: all of them, unless somebody pressed Ctrl-C."""
     stop = np.zeros(1, dtype=np.bool_)
     total = sum(task.runs * task.course.rounds for task in tasks)
     completed = [np.zeros(task.runs, dtype=np.bool_) for task in tasks]
-    counters: list[NDArray[np.int64]] = []
+    counters: list[Integers] = []
 
-    def work(number: int, first: int, last: int, played: NDArray[np.int64]) -> None:
+    def work(number: int, first: int, last: int, played: Integers) -> None:
         whole = tasks[number].play(first, last, played, stop)
         completed[number][first : first + whole] = True
 
