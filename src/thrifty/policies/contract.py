@@ -1,6 +1,6 @@
 """The contract of a rule: three compiled functions over what the decider knows and has seen.
 
-    init(terms) -> memory                            once, before the first decision; the only one that allocates; has no `terms.parts`
+    init(terms) -> memory                            once, before the first decision; may allocate; `terms.parts` is empty
     choose(terms, stats, memory, stream) -> arm      any number of times between two outcomes
     observe(terms, stats, memory, outcome) -> None   after `outcome` was added to `stats`
 

@@ -8,8 +8,8 @@ Deviations: ties in cost go to the higher score, then to the lower index; the hi
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
@@ -18,14 +18,15 @@ from thrifty.policies.posteriors import PENDING, draw_beta, draw_cost, draw_gaus
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
-    scores: NDArray[np.float64]
+class TsMemory(NamedTuple):
+    round_robin: Integers
+    scores: Floats
+    prices: Floats  # drawn where costs are unknown
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), np.empty(terms.costs.size))
+    return TsMemory(start_exploration(), np.empty(terms.costs.size), terms.costs.copy())
 
 
 @kernel
@@ -33,41 +34,22 @@ def choose(terms, stats, memory, stream):
     arm = next_due(stats, memory.round_robin, 1)
     if arm >= 0:
         return arm
-    scores = memory.scores
+    scores, unknown = memory.scores, np.isnan(terms.costs[0])
     for arm in range(scores.size):
         scores[arm] = terms.parts.prior(terms, stats, arm, stream)
+        if unknown:
+            memory.prices[arm] = draw_cost(terms, stats, arm, stream)
     floor = (1.0 - terms.alpha) * scores[highest(scores)]
-    return cheapest_feasible(scores, terms.costs, floor)
+    return cheapest_feasible(scores, memory.prices, floor)
 
 
-class MemoryOfCosts(NamedTuple):
-    round_robin: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    prices: NDArray[np.float64]
-
-
-@builder
-def init_unknown_costs(terms):
-    return MemoryOfCosts(start_exploration(), np.empty(terms.costs.size), np.empty(terms.costs.size))
-
-
-@kernel
-def choose_unknown_costs(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, 1)
-    if arm >= 0:
-        return arm
-    scores, prices = memory.scores, memory.prices
-    for arm in range(scores.size):
-        scores[arm] = terms.parts.prior(terms, stats, arm, stream)
-        prices[arm] = draw_cost(terms, stats, arm, stream)
-    return cheapest_feasible(scores, prices, (1.0 - terms.alpha) * scores[highest(scores)])
-
+RULE = Rule(choose, init)
 
 POLICY = Policy(
     name="cs-ts",
     summary="the cheapest arm whose posterior draw clears (1 - alpha) times the highest draw",
-    rule=Rule(choose, init),
-    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs),
+    rule=RULE,
+    rule_for_unknown_costs=RULE,
     parameters={
         "prior": KernelParameter(
             {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},

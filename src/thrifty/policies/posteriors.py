@@ -2,7 +2,7 @@
 
 import math
 
-from thrifty.compiled import kernel
+from thrifty.compiled import kernel, rare, stay_apart
 from thrifty.policies.contract import Number
 from thrifty.statistics import mean_reward
 from thrifty.streams import beta, normal
@@ -50,9 +50,17 @@ def draw_shrunk(terms, stats, arm, stream):
 
 @kernel
 def draw_cost(terms, stats, arm, stream):
-    """An unknown mean cost in [0, cost_scale], from Beta(1 + C, 1 + n - C) after n outcomes whose costs, divided by the
-    scale, sum to C.
+    """An unknown mean cost in [0, cost_scale]: cost_scale times a draw from Beta(1 + C, 1 + n - C).
+
+    n is the number of outcomes, and C the sum of their costs divided by cost_scale.
     """
     scale = terms.parameters.cost_scale
     spent = stats[arm].cost_sum / scale
-    return scale * beta(stream, 1.0 + spent, 1.0 + max(stats[arm].seen - spent, 0.0))
+    return scale * _beta_apart(stream, 1.0 + spent, 1.0 + max(stats[arm].seen - spent, 0.0))
+
+
+@rare
+def _beta_apart(stream, a, b):
+    """`beta`, apart from its callers: most of them know the costs and never come here."""
+    stay_apart()
+    return beta(stream, a, b)

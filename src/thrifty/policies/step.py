@@ -1,8 +1,8 @@
 """The step of every driver: make a decision, and take its outcome.
 
 A driver keeps a `RuleState`, calls `decide`, brings about the outcome in its own manner (draws it, waits for it, finds it in a
-log), and then calls `take_outcome`. A recollection is what forgetting keeps beside the statistics. It is None if nothing is forgotten,
-and an argument of its own: numba then drops what only a policy that forgets needs before it is compiled.
+log), and then calls `take_outcome`. A recollection is what forgetting keeps beside the statistics; None if nothing is forgotten.
+It is an argument of its own: numba then drops, before it compiles, what only a policy that forgets needs.
 """
 
 from typing import Any, NamedTuple

@@ -37,11 +37,10 @@ def flip_scaled(coins, arm, factor, slack, coin_stream, own_stream):
 
 @rare
 def _walk(coins, arm, factor, slack, coin_stream, own_stream):
-    """The number i of C p-coins that must all show heads: it falls by one at heads, and rises by a geometric number less one at
-    tails.
+    """Walk on the number i of flips with probability C p that must all show heads.
 
-    At 0 the answer is heads. At k it has become unlikely: a coin with probability (1 + gamma eps)^(-i) either answers tails or
-    raises C a little, which makes up for it.
+    It falls by one at heads, and rises by a geometric number less one at tails. At 0 the answer is heads. At k heads have become
+    unlikely: a coin with probability (1 + gamma eps)^(-i) either answers tails or raises C a little, which makes up for it.
     """
     stay_apart()
     slack = min(slack, _WIDEST)
