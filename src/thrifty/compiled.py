@@ -70,18 +70,14 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Let numba copy `function` into the kernels and drivers that call it, before it looks at types: it is not compiled on its own.
+    """Let numba copy `function` into the kernels and drivers that call it, before it looks at types.
 
-    A piece that several loops share costs no compile time then. Each level of kernels that call kernels is optimised once
-    more with all that it calls, so a kernel around a large one is dear.
+    It is not compiled on its own. A kernel would be, and optimised with all that it calls, and so would each kernel around it.
 
     >>> @inlined
     ... def twice(x):
     ...     return 2.0 * x
-    >>> @kernel
-    ... def four_times(x):
-    ...     return twice(twice(x))
-    >>> four_times(1.5)
+    >>> kernel(lambda x: twice(twice(x)))(1.5)
     6.0
     """
     return _jit(function, inline="always")

@@ -65,27 +65,36 @@ def simulate(
     [1000, 1000, 1000, 1000]
 
     """
-    world = World.of(world) if isinstance(world, Instance) else world
+    runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
+    threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
+    course = _course_of(world, horizon, rounds, feedback, seed, spacing=checkpoints, runs=runs)
+    tasks = [_Task(each, course, runs=runs, trace=trace) for each in _checked_policies(policies)]
+    return course.gather(tasks, _play(tasks, threads, progress))
+
+
+def _checked_policies(policies: Sequence[str | Policy] | str | Policy) -> list[Policy]:
     chosen = [policy(spec) for spec in ([policies] if isinstance(policies, (str, Policy)) else policies)]
     if not chosen:
         raise ValueError("policies must name at least one policy")
-    runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
-    threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
-    rounds = _checked_rounds(rounds, horizon, world.instance.n_arms)
+    return chosen
+
+
+def _course_of(
+    world: Instance | World | Changing,
+    horizon: int | None,
+    rounds: int | None,
+    feedback: Feedback | None,
+    seed: int,
+    *,
+    spacing: int | Sequence[int] | str,
+    runs: int,
+) -> "_Course":
+    world = World.of(world) if isinstance(world, Instance) else world
+    n_arms = world.instance.n_arms
+    rounds = _checked_rounds(rounds, horizon, n_arms)
     changes = [start for start, _ in world.pieces if 0 < start < rounds]
-    moments = np.union1d(checked_checkpoints(checkpoints, rounds, world.instance.n_arms * runs), changes).astype(np.int64)
-    course = _Course(world, horizon, rounds, moments, feedback, seed)
-    tasks = [_Task(each, course, runs=runs, trace=trace) for each in chosen]
-    completed = _play(tasks, threads, progress)
-    return Runs(
-        world=world.to_dict(),
-        pieces=tuple((start, each.instance) for start, each in world.pieces),
-        horizon=rounds,
-        told_horizon=horizon,
-        feedback=feedback.to_dict() if feedback is not None else None,
-        checkpoints=moments,
-        results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),
-    )
+    moments = np.union1d(checked_checkpoints(spacing, rounds, n_arms * runs), changes).astype(np.int64)
+    return _Course(world, horizon, rounds, moments, feedback, seed)
 
 
 def _checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int:
@@ -134,6 +143,18 @@ class _Course:
         """The streams of runs `first` to `last - 1`."""
         made = [make_streams(self.seed, np.array([(run, use) for run in range(first, last)])) for use in (_WORLD, _POLICY, _DELAY)]
         return RunStreams(*made)
+
+    def gather(self, tasks: list["_Task"], completed: list[Booleans]) -> Runs:
+        """The results of all policies."""
+        return Runs(
+            world=self.world.to_dict(),
+            pieces=tuple((start, each.instance) for start, each in self.world.pieces),
+            horizon=self.rounds,
+            told_horizon=self.horizon,
+            feedback=self.feedback.to_dict() if self.feedback is not None else None,
+            checkpoints=self.moments,
+            results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),
+        )
 
 
 class _Task:
