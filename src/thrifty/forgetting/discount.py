@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, NOTHING_ELSE, Forgetting, probe_nothing
 from thrifty.statistics import add_to_sums
@@ -19,8 +19,8 @@ _BLOCK = 0.02  # the share of all weight that is let go of at once
 
 
 class Fading(NamedTuple):
-    weight: NDArray[np.float64]  # what a block's end leaves of every sum
-    block: NDArray[np.int64]  # outcomes in a block, outcomes of this block so far
+    weight: Floats  # what a block's end leaves of every sum
+    block: Integers  # outcomes in a block, outcomes of this block so far
 
 
 def discount(factor: float) -> Forgetting:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel, rare, record, stay_apart
 from thrifty.forgetting.contract import NOTHING_ELSE, RESTART, Forgetting
 from thrifty.statistics import add_to_sums
@@ -38,10 +39,10 @@ _Watched = record(
 
 
 class Watch(NamedTuple):
-    numbers: NDArray[np.float64]  # caution, rounds between probes of a changed arm and of any other
+    numbers: Floats  # caution, rounds between probes of a changed arm and of any other
     arms: NDArray[np.void]  # (K,)
     tests: NDArray[np.void]  # (3 K,)
-    state: NDArray[np.int64]  # round of the next probe, arm of the last one, how many arms have changed
+    state: Integers  # round of the next probe, arm of the last one, how many arms have changed
 
 
 def restart(caution: float = 4.0, *, probe: float = 0.04, watch: float = 0.001) -> Forgetting:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Integers
 from thrifty.compiled import builder, index, kernel, record
 from thrifty.forgetting.contract import NOTHING_ELSE, Forgetting, probe_nothing
 from thrifty.problem import checked_count
@@ -18,7 +19,7 @@ _Kept = record([("arm", np.int64), ("seen", np.float64), ("reward", np.float64),
 
 class Ring(NamedTuple):
     kept: NDArray[np.void]  # (W,) what was taken in, oldest at `next` once it is full
-    next: NDArray[np.int64]  # where the next one goes, and how many there are
+    next: Integers  # where the next one goes, and how many there are
 
 
 def window(length: int) -> Forgetting:

@@ -18,8 +18,8 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.forgetting import KEEP_ALL, Forgetting, forgetting
 from thrifty.problem import Terms
@@ -35,8 +35,8 @@ class RuleTerms(NamedTuple):
     the policy's own `parameters` (numbers) and `parts` (compiled functions), both by name.
     """
 
-    costs: NDArray[np.float64]
-    by_cost: NDArray[np.int64]
+    costs: Floats
+    by_cost: Integers
     alpha: float
     horizon: int
     parameters: Any

@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.arrays import Floats
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, inlined
 from thrifty.replay.reading import MOST_ARMS, MOST_SEGMENTS, Batch, Log, Tally
 
@@ -37,7 +36,7 @@ class SegmentSums:
     sums: Floats
     p_min: Floats
     cost_max: Floats
-    delays: NDArray[np.int64]
+    delays: Integers
 
     @cached_property
     def rows(self) -> int:
@@ -184,7 +183,7 @@ class _Cells:
             wide[:, (self._first + place) // 2 - self._first // 2] += self._sums[:, place]
         self._sums, self._first, self._width = wide, self._first // 2, 2.0 * self._width
 
-    def used_blocks(self) -> NDArray[np.int64]:
+    def used_blocks(self) -> Integers:
         """Blocks that have rows."""
         return np.flatnonzero(self._sums[:, :, N].any(axis=0))
 

@@ -207,7 +207,7 @@ def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None]
     stop = np.zeros(1, dtype=np.bool_)
     total = sum(task.runs * task.course.rounds for task in tasks)
     completed = [np.zeros(task.runs, dtype=np.bool_) for task in tasks]
-    counters: list[Integers] = []
+    rounds_played: list[Integers] = []
 
     def work(number: int, first: int, last: int, played: Integers) -> None:
         whole = tasks[number].play(first, last, played, stop)
@@ -217,10 +217,10 @@ def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None]
         futures: list[Future[None]] = []
         for number, task in enumerate(tasks):
             for first, last in _shares(task.runs, threads):
-                counters.append(np.zeros(1, dtype=np.int64))
-                futures.append(pool.submit(work, number, first, last, counters[-1]))
+                rounds_played.append(np.zeros(1, dtype=np.int64))
+                futures.append(pool.submit(work, number, first, last, rounds_played[-1]))
         try:
-            _wait(futures, lambda: int(sum(counter[0] for counter in counters)), total, progress)
+            _wait(futures, lambda: int(sum(each[0] for each in rounds_played)), total, progress)
         except KeyboardInterrupt:
             stop[0] = True
             for future in futures:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Integers
 from thrifty.compiled import driver, kernel, rare, stay_apart
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
@@ -69,7 +70,7 @@ def flip_many(coins, factor, slack, coin_stream, own_stream, heads, flips):
         heads[number], flips[number] = flip_scaled(coins, 0, factor, slack, coin_stream, own_stream)
 
 
-def flip_linear(p: float, factor: float, *, slack: float, count: int, seed: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def flip_linear(p: float, factor: float, *, slack: float, count: int, seed: int = 0) -> tuple[NDArray[Any], Integers]:
     """`count` flips of Ber(factor * p), made from flips of Ber(p), and the number of flips each took.
 
     Parameters
