@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thrifty.policies import cheapest_feasible
-from thrifty.policies.ladder import build_ladder, cheapest_above, place, set_price, top_score
+from thrifty.policies.ladder import build_ladder, build_priced_ladder, cheapest_above, place, set_price, top_score
 from thrifty.policies.maxima import build_maximum, build_tree, change, first_leaf_from, largest, largest_between, set_leaf, value_of
 
 values = st.one_of(st.sampled_from([0.0, 0.45, 0.5, 1.0]), st.floats(0.0, 1.0))
@@ -29,8 +29,7 @@ def test_the_ladder_always_gives_the_arm_of_the_full_scan(data: st.DataObject) -
 @given(st.data())
 def test_the_ladder_gives_the_arm_of_the_full_scan_when_prices_change_too(data: st.DataObject) -> None:
     n_arms = data.draw(st.integers(1, 8))
-    unknown = np.full(n_arms, np.nan)
-    ladder = build_ladder(unknown, np.argsort(unknown, kind="stable"), 1.0)
+    ladder = build_priced_ladder(n_arms, 1.0)
     scores, prices = np.ones(n_arms), np.zeros(n_arms)
     for _ in range(data.draw(st.integers(1, 20))):
         arm, score, price = data.draw(st.integers(0, n_arms - 1)), data.draw(values), data.draw(values)

@@ -18,7 +18,7 @@ from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
 from thrifty.policies.exploration import next_due, pulls_due, start_exploration, start_quota
-from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place, set_price
+from thrifty.policies.ladder import Ladder, build_ladder, build_priced_ladder, cheapest_above, place, set_price
 from thrifty.policies.maxima import Maximum, build_maximum, change, largest
 from thrifty.problem import Terms
 
@@ -34,6 +34,13 @@ class EtcMemory(NamedTuple):
 def init(terms):
     upper = build_ladder(terms.costs, terms.by_cost, 1.0)
     return EtcMemory(start_exploration(), start_quota(), upper, build_maximum(terms.costs.size, 0.0))
+
+
+@builder
+def init_unknown_costs(terms):
+    n_arms = terms.costs.size
+    upper = build_priced_ladder(n_arms, 1.0)
+    return EtcMemory(start_exploration(), start_quota(), upper, build_maximum(n_arms, 0.0))
 
 
 @kernel
@@ -84,7 +91,7 @@ POLICY = Policy(
     name="cs-etc",
     summary="explore every arm tau times, then the cheapest arm that may still be good enough",
     rule=Rule(choose, init, observe),
-    rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe_unknown_costs),
     parameters={"tau": TAU, "interval": INTERVAL, "cost_scale": COST_SCALE},
     settle=settle_tau,
 )

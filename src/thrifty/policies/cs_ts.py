@@ -21,35 +21,43 @@ from thrifty.policies.selection import cheapest_feasible, highest
 class TsMemory(NamedTuple):
     round_robin: Integers
     scores: Floats
-    prices: Floats  # drawn where costs are unknown
+    prices: Floats | None  # drawn where costs are unknown
 
 
 @builder
 def init(terms):
-    return TsMemory(start_exploration(), np.empty(terms.costs.size), terms.costs.copy())
+    return TsMemory(start_exploration(), np.empty(terms.costs.size), None)
+
+
+@builder
+def init_unknown_costs(terms):
+    return TsMemory(start_exploration(), np.empty(terms.costs.size), np.empty(terms.costs.size))
 
 
 @kernel
 def choose(terms, stats, memory, stream):
     arm = next_due(stats, memory.round_robin, 1)
-    if arm >= 0:
-        return arm
-    scores, unknown = memory.scores, np.isnan(terms.costs[0])
+    return arm if arm >= 0 else choose_by_draws(terms, stats, memory.scores, memory.prices, stream)
+
+
+@kernel
+def choose_by_draws(terms, stats, scores, prices, stream):
+    """The cheapest arm whose draw clears the floor. `prices` is None if costs are known."""
     for arm in range(scores.size):
         scores[arm] = terms.parts.prior(terms, stats, arm, stream)
-        if unknown:
-            memory.prices[arm] = draw_cost(terms, stats, arm, stream)
+        if prices is not None:
+            prices[arm] = draw_cost(terms, stats, arm, stream)
     floor = (1.0 - terms.alpha) * scores[highest(scores)]
-    return cheapest_feasible(scores, memory.prices, floor)
+    if prices is None:
+        return cheapest_feasible(scores, terms.costs, floor)
+    return cheapest_feasible(scores, prices, floor)
 
-
-RULE = Rule(choose, init)
 
 POLICY = Policy(
     name="cs-ts",
     summary="the cheapest arm whose posterior draw clears (1 - alpha) times the highest draw",
-    rule=RULE,
-    rule_for_unknown_costs=RULE,
+    rule=Rule(choose, init),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs),
     parameters={
         "prior": KernelParameter(
             {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},

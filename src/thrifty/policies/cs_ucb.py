@@ -13,7 +13,7 @@ from thrifty.compiled import builder, kernel
 from thrifty.intervals import INTERVALS, paper_level, radius
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place, set_price, top_score
+from thrifty.policies.ladder import Ladder, build_ladder, build_priced_ladder, cheapest_above, place, set_price, top_score
 from thrifty.statistics import mean_cost
 
 
@@ -25,6 +25,11 @@ class UcbMemory(NamedTuple):
 @builder
 def init(terms):
     return UcbMemory(start_exploration(), build_ladder(terms.costs, terms.by_cost, 1.0))
+
+
+@builder
+def init_unknown_costs(terms):
+    return UcbMemory(start_exploration(), build_priced_ladder(terms.costs.size, 1.0))
 
 
 @kernel
@@ -65,6 +70,6 @@ POLICY = Policy(
     name="cs-ucb",
     summary="the cheapest arm whose upper confidence bound clears (1 - alpha) times the highest one",
     rule=Rule(choose, init, observe),
-    rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe_unknown_costs),
     parameters={"interval": INTERVAL, "cost_scale": COST_SCALE},
 )

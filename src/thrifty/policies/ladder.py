@@ -1,8 +1,8 @@
 """The ladder: scores of arms in cost order, which finds the cheapest good enough one without looking at all of them.
 
 It answers the question of `selection.cheapest_feasible` in O(log K) when one arm's score changes between two decisions, and
-in O(1) while the last answer still holds. Both give the same arm, always. Where
-costs are unknown, prices change with the outcomes, and it looks at every arm.
+in O(1) while the last answer still holds. Both give the same arm, always. Where costs are unknown, prices change with the
+outcomes: a ladder then has no rungs but prices, and looks at every arm. Which of the two it is, is known when it is compiled.
 """
 
 from typing import NamedTuple
@@ -11,26 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.arrays import Floats, Integers
-from thrifty.compiled import builder, index, kernel, rare, record, stay_apart
+from thrifty.compiled import builder, index, inlined, kernel, rare, record, stay_apart
 from thrifty.policies.maxima import Maximum, build_maximum, change, first_leaf_from, join, largest, largest_between, value_of
+from thrifty.policies.selection import cheapest_feasible, highest
 
 _Last = record([("rung", np.int64), ("highest_cheaper", np.float64)])
 
 
 class Ladder(NamedTuple):
-    """Arms stand on rungs, cheapest first; `scores` holds one number per rung."""
+    """Arms stand on rungs, cheapest first; `scores` holds one number per rung. With prices: one number per arm, and no rungs."""
 
-    arm_on: Integers  # rung -> arm
-    rung_of: Integers  # arm -> rung
-    tie_end: Integers  # rung -> one past the last rung of the same cost
-    scores: Maximum
-    last: NDArray[np.void]  # one record: the rung of the last answer, -1 when it has to be found anew; no score below it is higher
-    prices: Floats  # (K,) arm -> what it is taken to cost, where costs are unknown; (0,) where they are known
+    arm_on: Integers | None  # rung -> arm
+    rung_of: Integers | None  # arm -> rung
+    tie_end: Integers | None  # rung -> one past the last rung of the same cost
+    scores: Maximum | Floats
+    last: (
+        NDArray[np.void] | None
+    )  # one record: the rung of the last answer, -1 if it is to be found anew; no score below is higher
+    prices: Floats | None  # arm -> what it is taken to cost, where costs are unknown
 
 
 @builder
 def build_ladder(costs, by_cost, score):
-    """A ladder on which every arm has the same `score`. If costs are unknown (NaN), all prices are 0 until they are set."""
+    """A ladder on which every arm has the same `score`."""
     n_arms = costs.size
     rung_of = np.empty(n_arms, np.int64)
     tie_end = np.empty(n_arms, np.int64)
@@ -40,13 +43,26 @@ def build_ladder(costs, by_cost, score):
         tie_end[rung] = tie_end[rung + 1] if tied else rung + 1
     last = np.zeros(1, _Last)
     last[0].rung = -1
-    prices = np.zeros(n_arms if np.isnan(costs[0]) else 0)
-    return Ladder(by_cost, rung_of, tie_end, build_maximum(n_arms, score), last, prices)
+    return Ladder(by_cost, rung_of, tie_end, build_maximum(n_arms, score), last, None)
+
+
+@builder
+def build_priced_ladder(n_arms, score):
+    """A ladder for unknown costs: every arm has the same `score`, and the price 0 until it is set."""
+    return Ladder(None, None, None, np.full(n_arms, score), None, np.zeros(n_arms))
+
+
+@inlined
+def place(ladder, arm, score):
+    """Give `arm` a new score."""
+    _place(ladder, ladder.prices, arm, score)
 
 
 @kernel
-def place(ladder, arm, score):
-    """Give `arm` a new score."""
+def _place(ladder, prices, arm, score):
+    if prices is not None:
+        ladder.scores[arm] = score
+        return
     rung = index(ladder.rung_of[arm])
     last = ladder.last[0]
     if rung < last.rung and score > last.highest_cheaper:
@@ -54,40 +70,37 @@ def place(ladder, arm, score):
     change(ladder.scores, rung, score)
 
 
-@kernel
+@inlined
 def set_price(ladder, arm, price):
-    """Give `arm` a new price; costs must be unknown."""
+    """Give `arm` a new price, where costs are unknown."""
     ladder.prices[arm] = price
 
 
-@kernel
+@inlined
 def top_score(ladder):
     """The highest score of all arms."""
-    return largest(ladder.scores)
+    return _top_score(ladder.scores, ladder.prices)
 
 
 @kernel
+def _top_score(scores, prices):
+    return largest(scores) if prices is None else scores[highest(scores)]
+
+
+@inlined
 def cheapest_above(ladder, floor):
     """The cheapest arm whose score reaches `floor` (some arm's does); equal costs go to the higher score, then the lower index."""
-    if ladder.prices.size > 0:
-        return _scan(ladder, floor)
+    return _cheapest_above(ladder, ladder.prices, floor)
+
+
+@kernel
+def _cheapest_above(ladder, prices, floor):
+    if prices is not None:
+        return cheapest_feasible(ladder.scores, prices, floor)
     last = ladder.last[0]
     if last.rung >= 0 and last.highest_cheaper < floor and value_of(ladder.scores, last.rung) >= floor:
         return ladder.arm_on[index(last.rung)]
     return _search(ladder, floor)
-
-
-@rare
-def _scan(ladder, floor):
-    """The same where prices change between decisions: every arm is looked at, and the arm with the highest score is feasible."""
-    stay_apart()
-    bar = min(floor, top_score(ladder))
-    chosen, lowest, highest = -1, np.inf, -np.inf
-    for arm in range(ladder.prices.size):
-        score, price = value_of(ladder.scores, index(ladder.rung_of[arm])), ladder.prices[arm]
-        if score >= bar and (chosen < 0 or price < lowest or (price == lowest and score > highest)):
-            chosen, lowest, highest = arm, price, score
-    return chosen
 
 
 @rare

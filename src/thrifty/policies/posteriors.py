@@ -2,7 +2,7 @@
 
 import math
 
-from thrifty.compiled import kernel, rare, stay_apart
+from thrifty.compiled import kernel
 from thrifty.policies.contract import Number
 from thrifty.statistics import mean_reward
 from thrifty.streams import beta, normal
@@ -56,11 +56,4 @@ def draw_cost(terms, stats, arm, stream):
     """
     scale = terms.parameters.cost_scale
     spent = stats[arm].cost_sum / scale
-    return scale * _beta_apart(stream, 1.0 + spent, 1.0 + max(stats[arm].seen - spent, 0.0))
-
-
-@rare
-def _beta_apart(stream, a, b):
-    """`beta`, apart from its callers: most of them know the costs and never come here."""
-    stay_apart()
-    return beta(stream, a, b)
+    return scale * beta(stream, 1.0 + spent, 1.0 + max(stats[arm].seen - spent, 0.0))
