@@ -25,9 +25,7 @@ class Ladder(NamedTuple):
     rung_of: Integers | None  # arm -> rung
     tie_end: Integers | None  # rung -> one past the last rung of the same cost
     scores: Maximum | Floats
-    last: (
-        NDArray[np.void] | None
-    )  # one record: the rung of the last answer, -1 if it is to be found anew; no score below is higher
+    last: NDArray[np.void] | None  # one record: the rung of the last answer, -1 if it is to be found anew; no score below is higher
     prices: Floats | None  # arm -> what it is taken to cost, where costs are unknown
 
 
@@ -52,22 +50,26 @@ def build_priced_ladder(n_arms, score):
     return Ladder(None, None, None, np.full(n_arms, score), None, np.zeros(n_arms))
 
 
+# Numba drops a branch before it compiles only if an argument is None: so what needs rungs asks for rungs, and what needs prices for
+# prices, in kernels that get them as arguments.
+
+
 @inlined
 def place(ladder, arm, score):
     """Give `arm` a new score."""
-    _place(ladder, ladder.prices, arm, score)
+    _place(ladder, ladder.rung_of, ladder.prices, arm, score)
 
 
 @kernel
-def _place(ladder, prices, arm, score):
+def _place(ladder, rung_of, prices, arm, score):
     if prices is not None:
         ladder.scores[arm] = score
-        return
-    rung = index(ladder.rung_of[arm])
-    last = ladder.last[0]
-    if rung < last.rung and score > last.highest_cheaper:
-        last.highest_cheaper = score  # a bound: none of the cheaper ones has more
-    change(ladder.scores, rung, score)
+    if rung_of is not None:
+        rung = index(rung_of[arm])
+        last = ladder.last[0]
+        if rung < last.rung and score > last.highest_cheaper:
+            last.highest_cheaper = score  # a bound: none of the cheaper ones has more
+        change(ladder.scores, rung, score)
 
 
 @inlined
@@ -79,28 +81,35 @@ def set_price(ladder, arm, price):
 @inlined
 def top_score(ladder):
     """The highest score of all arms."""
-    return _top_score(ladder.scores, ladder.prices)
+    return _top_score(ladder.scores, ladder.rung_of, ladder.prices)
 
 
 @kernel
-def _top_score(scores, prices):
-    return largest(scores) if prices is None else scores[highest(scores)]
+def _top_score(scores, rung_of, prices):
+    top = -np.inf
+    if prices is not None:
+        top = scores[highest(scores)]
+    if rung_of is not None:
+        top = largest(scores)
+    return top
 
 
 @inlined
 def cheapest_above(ladder, floor):
     """The cheapest arm whose score reaches `floor` (some arm's does); equal costs go to the higher score, then the lower index."""
-    return _cheapest_above(ladder, ladder.prices, floor)
+    return _cheapest_above(ladder, ladder.rung_of, ladder.prices, floor)
 
 
 @kernel
-def _cheapest_above(ladder, prices, floor):
+def _cheapest_above(ladder, rung_of, prices, floor):
     if prices is not None:
         return cheapest_feasible(ladder.scores, prices, floor)
-    last = ladder.last[0]
-    if last.rung >= 0 and last.highest_cheaper < floor and value_of(ladder.scores, last.rung) >= floor:
-        return ladder.arm_on[index(last.rung)]
-    return _search(ladder, floor)
+    if rung_of is not None:
+        last = ladder.last[0]
+        if last.rung >= 0 and last.highest_cheaper < floor and value_of(ladder.scores, last.rung) >= floor:
+            return ladder.arm_on[index(last.rung)]
+        return _search(ladder, floor)
+    return -1
 
 
 @rare
