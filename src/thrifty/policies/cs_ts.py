@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.arrays import Floats, Integers
-from thrifty.compiled import builder, kernel
+from thrifty.compiled import builder, inlined, kernel
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
@@ -21,43 +21,48 @@ from thrifty.policies.selection import cheapest_feasible, highest
 class TsMemory(NamedTuple):
     round_robin: Integers
     scores: Floats
-    prices: Floats | None  # drawn where costs are unknown
+    prices: Floats
 
 
 @builder
 def init(terms):
-    return TsMemory(start_exploration(), np.empty(terms.costs.size), None)
-
-
-@builder
-def init_unknown_costs(terms):
     return TsMemory(start_exploration(), np.empty(terms.costs.size), np.empty(terms.costs.size))
 
 
 @kernel
 def choose(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, 1)
-    return arm if arm >= 0 else choose_by_draws(terms, stats, memory.scores, memory.prices, stream)
+    return choose_by_draws(listed_cost, terms, stats, memory, stream)
 
 
 @kernel
-def choose_by_draws(terms, stats, scores, prices, stream):
-    """The cheapest arm whose draw clears the floor. `prices` is None if costs are known."""
-    for arm in range(scores.size):
-        scores[arm] = terms.parts.prior(terms, stats, arm, stream)
-        if prices is not None:
-            prices[arm] = draw_cost(terms, stats, arm, stream)
-    floor = (1.0 - terms.alpha) * scores[highest(scores)]
-    if prices is None:
-        return cheapest_feasible(scores, terms.costs, floor)
-    return cheapest_feasible(scores, prices, floor)
+def choose_unknown_costs(terms, stats, memory, stream):
+    return choose_by_draws(draw_cost, terms, stats, memory, stream)
+
+
+@inlined
+def choose_by_draws(price, terms, stats, memory, stream):
+    """The next arm to explore, else the cheapest by `price` whose draw clears the floor."""
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    scores, prices = memory.scores, memory.prices
+    for each in range(scores.size):
+        scores[each] = terms.parts.prior(terms, stats, each, stream)
+        prices[each] = price(terms, stats, each, stream)
+    return cheapest_feasible(scores, prices, (1.0 - terms.alpha) * scores[highest(scores)])
+
+
+@kernel
+def listed_cost(terms, stats, arm, stream):
+    """What an arm costs where costs are known."""
+    return terms.costs[arm]
 
 
 POLICY = Policy(
     name="cs-ts",
     summary="the cheapest arm whose posterior draw clears (1 - alpha) times the highest draw",
     rule=Rule(choose, init),
-    rule_for_unknown_costs=Rule(choose, init_unknown_costs),
+    rule_for_unknown_costs=Rule(choose_unknown_costs, init),
     parameters={
         "prior": KernelParameter(
             {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},

@@ -114,8 +114,8 @@ def replicate(rule, given, world, longest, forgetting_numbers, streams, checkpoi
     n_arms = given.costs.shape[1]
     for run in range(record.pulls.shape[0]):
         mine = RunStreams(streams.world[run], streams.own[run], streams.delay[run])
-        piece, first, again, other_terms = 0, 0, False, False
-        raise_at = next_horizon(0, n_arms) if given.horizon == 0 else _NEVER
+        piece, first, again, other_terms = 0, np.int64(0), False, False  # numba would compile `play_rounds` for a literal 0 too
+        raise_at = next_horizon(first, n_arms) if given.horizon == 0 else _NEVER
         terms = terms_of_piece(rule, given, piece, min(given.horizon or raise_at, longest))
         state, recollection = start_state(rule, terms), rule.begin(n_arms, forgetting_numbers)
         calendar, trace = start_calendar(world.feedback, world.slots), trace_of(record.traces, run)
