@@ -97,7 +97,7 @@ def take_outcome(rule, terms, state, recollection, outcome, seen, costs):
     changed = rule.take_in(state.stats, recollection, outcome.arm, seen, outcome.reward, outcome.cost, costs)
     rule.observe(terms, state.stats, state.memory, outcome)
     again = False
-    if recollection is not None:
+    if recollection is not None and changed != NOTHING_ELSE:
         again = refresh_changed(rule.observe, terms, state, changed)
     return again
 
@@ -105,8 +105,6 @@ def take_outcome(rule, terms, state, recollection, outcome, seen, costs):
 @kernel
 def refresh_changed(observe, terms, state, changed):
     """Refresh the arms of which outcomes were forgotten, as `take_in` names them. True if the rule should begin again."""
-    if changed == NOTHING_ELSE:
-        return False
     if changed >= 0:
         refresh(observe, terms, state.stats, state.memory, index(changed))
     elif changed == EVERYTHING:
