@@ -94,3 +94,10 @@ def test_segments_that_do_not_share_their_arms_are_refused() -> None:
         simulate_segments([Instance([0.5, 0.4], [1, 0], 0.1), Instance([0.5, 0.4], [2, 0], 0.1)], "cs-ts", rounds=10, leaning=True)
     with pytest.raises(ValueError, match="at least one instance"):
         simulate_segments([], "cs-ts", rounds=10, leaning=True)
+
+
+def test_segments_refuse_a_policy_that_forgets() -> None:
+    with pytest.raises(
+        ValueError, match=r"a simulation of segments plays policies that keep all they have seen, got cs-ts\+restart"
+    ):
+        simulate_segments([Instance([0.5, 0.4], [1, 0], 0.1)], "cs-ts+restart", rounds=10, leaning=True)

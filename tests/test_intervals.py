@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thrifty import Instance, simulate
+from thrifty.arrays import Floats
 from thrifty.compiled import builder
 from thrifty.intervals import INTERVALS, hoeffding, kl, mixture, paper
 from thrifty.policies.contract import RuleTerms
-from thrifty.problem import Floats
 
 Bound = Callable[[RuleTerms, int, float, float], float]
 BOUNDS: dict[str, Bound] = dict(INTERVALS)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from thrifty import streams
+from thrifty.arrays import Floats
 from thrifty.compiled import builder
-from thrifty.problem import Floats
 from thrifty.streams import make_streams
 
 N = 400_000

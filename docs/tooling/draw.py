@@ -38,6 +38,8 @@ MEANINGS = {
     "store": "the log: SQLite, PostgreSQL",
     "actions": "what can be done to an arm",
     "described": "settings that describe themselves",
+    "arrays": "types of arrays",
+    "suggestions": "did you mean ...?",
     "files": "files written whole or not at all",
 }
 

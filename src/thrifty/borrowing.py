@@ -6,7 +6,7 @@ of mean m. A rule begins with a uniform prior of its own, worth two, so that 1 /
 rho is estimated from the sums themselves (analysis of variance, pooled over the arms), so similar segments lend each other
 hundreds of outcomes, and unrelated ones next to none.
 
-A rule sees the segment's own sums plus what is borrowed; it does not know the difference.
+Effective statistics are the segment's own sums plus what is borrowed. A rule reads only these.
 
 References
 ----------
@@ -17,6 +17,7 @@ References
 import numpy as np
 
 from thrifty.compiled import kernel, record
+from thrifty.statistics import add_to_sums, copy_sums
 
 SPREAD_FIELDS: list[tuple[str, type]] = [
     ("segments", np.float64),  # with outcomes of this arm
@@ -72,15 +73,15 @@ def distance(spread):
 
 
 @kernel
-def borrow(below, above, apart, seen_by_rule):
-    """Add to what a rule sees of one arm the outcomes of the level `above` that are not in the level `below`.
+def borrow(below, above, apart, effective):
+    """Add to the effective statistics of one arm the outcomes of the level `above` that are not in the level `below`.
 
     Parameters
     ----------
     below : the arm's statistics in the segment, or in the level above it that was borrowed from last
     above : those of the next level, `below` included
     apart : how far the segment is from the others there: the sum of `distance` up to that level
-    seen_by_rule : statistics, added to; they begin as those of the segment itself
+    effective : statistics, added to; they begin as those of the segment itself
 
     """
     others = above.seen - below.seen
@@ -88,7 +89,46 @@ def borrow(below, above, apart, seen_by_rule):
         taken = others / (1.0 + apart * others)  # no more than 1 / apart: what is borrowed is itself uncertain
         share = taken / others
         won = min(max(above.reward_sum - below.reward_sum, 0.0), others)  # levels that forget may differ in what they remember
-        seen_by_rule.sent += int(taken)
-        seen_by_rule.seen += taken
-        seen_by_rule.reward_sum += share * won
-        seen_by_rule.cost_sum += share * max(above.cost_sum - below.cost_sum, 0.0)
+        effective.sent += int(taken)
+        effective.seen += taken
+        effective.reward_sum += share * won
+        effective.cost_sum += share * max(above.cost_sum - below.cost_sum, 0.0)
+
+
+@kernel
+def write_effective(sums, spread, parents, segment, effective):
+    """Write the effective statistics of a segment: its own sums, and what it borrows from every level above it.
+
+    Parameters
+    ----------
+    sums : (nodes, K) statistics of every node and all below it
+    spread : (nodes, K) how the nodes directly below a node differ
+    parents : (nodes,) the node above; -1 for the root
+    segment : the node
+    effective : (K,) statistics, written over
+
+    """
+    for arm in range(effective.size):
+        copy_sums(sums[segment, arm], effective[arm])
+    apart, level = 0.0, segment
+    while parents[level] >= 0:
+        above = parents[level]
+        apart += distance(spread[above])
+        for arm in range(effective.size):
+            borrow(sums[level, arm], sums[above, arm], apart, effective[arm])
+        level = above
+
+
+@kernel
+def count_with_parents(sums, spread, parents, segment, arm, reward):
+    """Count one decision and its outcome in a segment and in every level above it; see `write_effective`."""
+    level = segment
+    while level >= 0:
+        mine, above = sums[level], parents[level]
+        before, won_before = mine[arm].seen, mine[arm].reward_sum
+        mine[arm].sent += 1
+        add_to_sums(mine, arm, 1.0, reward, np.nan, None)
+        if above >= 0:
+            count_segment(spread[above, arm], -1.0, before, won_before)
+            count_segment(spread[above, arm], 1.0, mine[arm].seen, mine[arm].reward_sum)
+        level = above

@@ -1,7 +1,8 @@
-"""How rules and loops are compiled: four decorators, one binding, one cache that is never stale.
+"""How rules and loops are compiled: five decorators, one binding, one cache that is never stale.
 
 A *kernel* is a function that runs inside the simulator's loop or the router's call. It sees arrays and numbers, allocates
-nothing, and is inlined into whoever calls it; a *rare* one is not. A *builder* may allocate; it runs once, before the first round.
+nothing, and is inlined into its callers; a *rare* one is not. An *inlined* function is copied into its callers before they are
+compiled. A *builder* may allocate; it runs once, before the first round.
 
 A driver (the simulator's loop, say) takes the functions of a rule as arguments. `bind` fixes those arguments and returns a
 compiled function that numba keeps on disk. Numba's cache looks only at the file of the function it compiled, not at the
@@ -68,6 +69,20 @@ def kernel(function: F) -> F:
     # Reference counts of the arrays in a rule's tuples cost five times the arithmetic of a round; a kernel that allocates
     # nothing needs none (_nrt=False).
     return _jit(function, forceinline=True, _nrt=False)
+
+
+def inlined(function: F) -> F:
+    """Let numba copy `function` into the kernels and drivers that call it, before it looks at types.
+
+    It is not compiled on its own. A kernel would be, and optimised with all that it calls, and so would each kernel around it.
+
+    >>> @inlined
+    ... def twice(x):
+    ...     return 2.0 * x
+    >>> kernel(lambda x: twice(twice(x)))(1.5)
+    6.0
+    """
+    return _jit(function, inline="always")
 
 
 def rare(function: F) -> F:

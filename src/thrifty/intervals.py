@@ -1,9 +1,9 @@
 """Confidence bounds on the mean of rewards in [0, 1]: four of them, each one kernel `(terms, seen, reward_sum, side) -> bound`.
 
-`side` is +1.0 for the upper bound and -1.0 for the lower one. All clip to [0, 1], and say 1 and 0 before the first outcome.
-`paper`, `hoeffding`
-and `kl` hold for all arms and all T rounds at once when the horizon is T. Where the horizon is unknown, T is at least the number
-of decisions so far, and their chances of failing after round t sum to at most 1 / t for `hoeffding` and `kl`. `mixture` needs none.
+`side` is +1.0 for the upper bound and -1.0 for the lower one. All are clipped to [0, 1], and are 1 and 0 before the first outcome.
+`paper`, `hoeffding` and `kl` hold for all arms and all T rounds at once when the horizon is T. Where the horizon is unknown, T is
+at least the number of decisions so far, and their chances of failing after round t sum to at most 1 / t for `hoeffding` and `kl`.
+`mixture` needs no horizon.
 
 References
 ----------
@@ -30,8 +30,9 @@ def paper(terms, seen, reward_sum, side):
 
 @kernel
 def hoeffding(terms, seen, reward_sum, side):
-    """Mean +- sqrt(ln(2 K T^2) / (2 n)): Hoeffding's inequality and a union over arms and rounds; fails with probability at
-    most 1 / T.
+    """Mean +- sqrt(ln(2 K T^2) / (2 n)).
+
+    Hoeffding's inequality and a union over arms and rounds; fails with probability at most 1 / T.
     """
     return _around(seen, reward_sum, side, 0.5 * _union_level(terms))
 

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from thrifty.arrays import Booleans, Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ class Instance:
         return float((1.0 - self.alpha) * self.means[self.best_arm])
 
     @property
-    def feasible(self) -> NDArray[np.bool_]:
+    def feasible(self) -> Booleans:
         """Which arms reach the floor."""
         return self.means >= self.floor
 

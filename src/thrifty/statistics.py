@@ -11,7 +11,7 @@ ArmStatistics = record(
     [
         ("sent", np.int64),  # decisions, for ever
         ("pending", np.int64),  # decisions whose outcome may still come
-        ("seen", np.float64),  # outcomes that count: a whole number unless statistics forget or borrow
+        ("seen", np.float64),  # outcomes that count: a whole number unless outcomes are forgotten or borrowed
         ("reward_sum", np.float64),
         ("cost_sum", np.float64),  # kept only where costs are unknown
     ]
@@ -39,8 +39,8 @@ def no_statistics(n_arms):
 
 
 @kernel
-def fold(stats, arm, seen, reward, cost, costs):
-    """Add to the sums of one arm: an outcome has seen = 1, the correction of one seen = 0. `costs` is None where they are known."""
+def add_to_sums(stats, arm, seen, reward, cost, costs):
+    """Add to the sums of one arm. An outcome has seen = 1, the correction of one seen = 0; `costs` is None if costs are known."""
     known = stats[arm]
     known.seen += seen
     known.reward_sum += reward

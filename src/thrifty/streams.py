@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import kernel, rare, stay_apart
 
 Stream = NDArray[np.uint64]
@@ -26,7 +27,7 @@ _U11, _U17, _U19, _U23, _U41, _U45 = (np.uint64(n) for n in (11, 17, 19, 23, 41,
 _TO_UNIT = 2.0**-53
 
 
-def make_streams(seed: int, keys: NDArray[np.int64]) -> NDArray[np.uint64]:
+def make_streams(seed: int, keys: Integers) -> NDArray[np.uint64]:
     """One stream per row of `keys`, all independent of each other.
 
     Parameters
@@ -109,7 +110,7 @@ _TAIL = 3.442619855899  # where the ziggurat's lowest block turns into the tail
 _AREA = 9.91256303526217e-3  # of every block
 
 
-def _ziggurat() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ziggurat() -> tuple[Floats, Floats]:
     edge = np.zeros(_BLOCKS + 1)
     density = math.exp(-0.5 * _TAIL * _TAIL)
     edge[0], edge[1] = _AREA / density, _TAIL
@@ -160,7 +161,7 @@ _EXPONENTIAL_TAIL = 7.69711747013105
 _EXPONENTIAL_AREA = 3.949659822581557e-3
 
 
-def _exponential_ziggurat() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _exponential_ziggurat() -> tuple[Floats, Floats]:
     edge = np.zeros(_LAYERS + 1)
     edge[0], edge[1] = _EXPONENTIAL_AREA * math.exp(_EXPONENTIAL_TAIL), _EXPONENTIAL_TAIL
     for layer in range(2, _LAYERS):

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from thrifty.arrays import Floats
 from thrifty.compiled import builder
 from thrifty.environments import Exponential, Feedback, HeavyTailed
 from thrifty.environments.feedback import NEVER, FeedbackNumbers, draw_arrival
-from thrifty.problem import Floats
 from thrifty.streams import Stream, make_streams
 
 N = 200_000

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from thrifty import Bernoulli, Beta, ClippedGaussian, Deterministic, Instance, Resampled, World, scaled
+from thrifty.arrays import Floats
 from thrifty.compiled import builder
 from thrifty.environments.laws import Law, law_from_dict
 from thrifty.environments.sampling import LawTable, draw_cost, tabulate
-from thrifty.problem import Floats
 from thrifty.streams import Stream, make_streams
 
 LAWS: list[Law] = [

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tests.oracles import cusum
+from thrifty.arrays import Floats
 from thrifty.compiled import driver
 from thrifty.forgetting.restart import begin_watch, take_in_watching
-from thrifty.problem import Floats
 from thrifty.statistics import no_statistics
 
 

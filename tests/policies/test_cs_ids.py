@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thrifty import Bernoulli, Instance, World, simulate
-from thrifty.policies.cs_ids import best_of_two
+from thrifty.policies.information import best_of_two
 
 positive = st.floats(1e-3, 1.0)
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thrifty.policies import cheapest_feasible
-from thrifty.policies.ladder import build_ladder, cheapest_above, place, top_score
+from thrifty.policies.ladder import build_ladder, build_priced_ladder, cheapest_above, place, set_price, top_score
 from thrifty.policies.maxima import build_maximum, build_tree, change, first_leaf_from, largest, largest_between, set_leaf, value_of
 
 values = st.one_of(st.sampled_from([0.0, 0.45, 0.5, 1.0]), st.floats(0.0, 1.0))
@@ -23,6 +23,21 @@ def test_the_ladder_always_gives_the_arm_of_the_full_scan(data: st.DataObject) -
         assert top_score(ladder) == scores.max()
         floor = data.draw(st.floats(0.0, 1.0)) * scores.max()
         assert cheapest_above(ladder, floor) == cheapest_feasible(scores, costs, floor)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_the_ladder_gives_the_arm_of_the_full_scan_when_prices_change_too(data: st.DataObject) -> None:
+    n_arms = data.draw(st.integers(1, 8))
+    ladder = build_priced_ladder(n_arms, 1.0)
+    scores, prices = np.ones(n_arms), np.zeros(n_arms)
+    for _ in range(data.draw(st.integers(1, 20))):
+        arm, score, price = data.draw(st.integers(0, n_arms - 1)), data.draw(values), data.draw(values)
+        scores[arm], prices[arm] = score, price
+        place(ladder, arm, score)
+        set_price(ladder, arm, price)
+        floor = data.draw(st.floats(0.0, 1.1)) * scores.max()
+        assert cheapest_above(ladder, floor) == cheapest_feasible(scores, prices, floor)
 
 
 @given(st.integers(1, 20), st.lists(st.tuples(st.integers(0, 19), values), max_size=40))

@@ -5,13 +5,15 @@ import polars
 import pytest
 
 from thrifty.policies import policy
-from thrifty.policies.binding import bind_rule
-from thrifty.policies.contract import start_rule
+from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.step import start_rule
 from thrifty.problem import Instance, Terms
 from thrifty.replay import Columns, Log
 from thrifty.replay.evaluation import replay
 from thrifty.replay.evidence import examine
 from thrifty.replay.rejection import replay_policy
+from thrifty.router.engine import engine_for
+from thrifty.router.packing import flatten
 from thrifty.simulation import simulate
 
 MEANS, COSTS = [0.8, 0.76, 0.4], [1.0, 0.5, 0.1]
@@ -121,8 +123,10 @@ def test_random_costs_are_unknown_to_the_rule() -> None:
 
 
 def test_the_driver_starts_rules_as_the_router_does() -> None:
-    terms = Terms(2, np.array([1.0, 0.0]), 0.1, 100)
+    terms = Terms(3, np.array([1.0, 0.0, 0.5]), 0.1, 100)
     chosen = policy("cs-ucb")
     numbers = chosen.numbers(terms)
-    memory = bind_rule(start_rule, chosen, terms, numbers)(tuple(numbers.values()), terms.costs, np.array([1, 0]), 0.1, 100)
-    assert isinstance(memory, tuple)
+    state = bind_rule(start_rule, chosen, terms, numbers)(given_terms(terms, numbers))
+    routed = engine_for("cs-ucb").code(True).new_memory(terms, numbers, 100)
+    assert [leaf.tolist() for leaf in flatten(state.memory)] == [leaf.tolist() for leaf in flatten(routed)]
+    assert not any(state.stats.tolist()[0])

@@ -70,3 +70,14 @@ def test_the_inner_policy_sees_rewards_of_the_lifted_means() -> None:
 def test_a_family_too_rich_for_the_factory_is_refused() -> None:
     with pytest.raises(ValueError, match=r"must be at most 0\.5 for the factory"):
         derive("cs-etc", HardFamily(0.3, 0.34, 0.1, 2), member=0, rounds=10, runs=1)
+
+
+def test_a_rule_that_weighs_outcomes_learns_in_the_reduction() -> None:
+    """CS-EXP3 ignores outcomes without a propensity: it gives up the free arm, which is below the floor, only if it gets them."""
+    derived = derive("cs-exp3", HardFamily(0.25, 0.1, 0.25, 1), member=1, rounds=20_000, runs=4, seed=1)
+    assert (derived.calls[:, 0] < 0.5 * derived.calls.sum(axis=1)).all()
+
+
+def test_the_reduction_refuses_a_policy_that_forgets() -> None:
+    with pytest.raises(ValueError, match=r"the reduction plays policies that keep all they have seen, got cs-etc\+window=50"):
+        derive("cs-etc+window=50", HardFamily(0.25, 0.25, 0.1, 2), member=0, rounds=10, runs=1)

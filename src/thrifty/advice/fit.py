@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.environments import Bernoulli, Beta, Changing, Deterministic, Exponential, Feedback, Law, World, scaled
 from thrifty.replay import Evidence
 from thrifty.replay.aggregates import CC, RR, C, N, R
 from thrifty.replay.estimators import SegmentEstimates, strata_of
 from thrifty.replay.profile import latest_price, median_delay_s, prices_are_listed
-
-Floats = NDArray[np.float64]
 
 MOST_STRETCHES = 24
 

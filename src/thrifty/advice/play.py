@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thrifty.advice.fit import SegmentFit, SegmentTruth
+from thrifty.arrays import Floats
 from thrifty.policies import Policy
 from thrifty.simulation import Runs, simulate
-
-Floats = NDArray[np.float64]
 
 EXCHANGE = 3.0
 """How many per cent of cost one per cent of quality is worth, by default."""

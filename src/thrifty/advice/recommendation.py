@@ -94,7 +94,7 @@ def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float
     chosen = [policy(spec) for spec in policies]
     if not grid or not chosen:
         raise ValueError("give at least one alpha and one policy to choose from")
-    knowing = [each.label for each in chosen if each.told]
+    knowing = [each.label for each in chosen if each.known_truths]
     if knowing:
         raise ValueError(f"{knowing[0]} knows the true means, which nobody knows outside a simulation: leave it out")
     if not 0.0 <= exchange < float("inf"):

@@ -20,14 +20,14 @@ def run(options: argparse.Namespace) -> None:
         return ",".join(
             f"{name}={'auto' if parameter.default is None else _short(parameter.default)}"
             for name, parameter in listed.parameters.items()
-            if name not in listed.told
+            if name not in listed.known_truths
         )
 
     if options.name:
         shown = policy(options.name)
         print(f"{shown.name}: {shown.summary}")
         for name, parameter in shown.parameters.items():
-            if name not in shown.told:
+            if name not in shown.known_truths:
                 print(
                     f"  {name}: {parameter.meaning}; default {'auto' if parameter.default is None else _short(parameter.default)}"
                 )

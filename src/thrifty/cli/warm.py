@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.router import Settings
     from thrifty.router.engine import engine_for
 
-    every = [name for name, found in list_policies().items() if not found.told]
+    every = [name for name, found in list_policies().items() if not found.known_truths]
     wanted = every if options.all else options.policies or [DEFAULT_POLICY]
     for spec in wanted:
         Settings(alpha=0.0, policy=spec)  # a ValueError where a router cannot use it

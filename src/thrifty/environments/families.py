@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.environments.laws import Bernoulli, Deterministic
 from thrifty.environments.world import World
 from thrifty.examples import SMS_REGIONS
@@ -77,7 +77,7 @@ class HardFamily:
         return Instance(means, np.r_[0.0, np.ones(self.n_dear)], self.theta)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """(K + 1,) how likely each member is in the random mixture: 1/2 for Phi^0 and 1/(2K) for every other."""
         return np.asarray(np.r_[0.5, np.full(self.n_dear, 0.5 / self.n_dear)])
 
@@ -91,7 +91,7 @@ class HardFamily:
 
 
 def _lifted(p: float, theta: float) -> float:
-    """P / (1 - theta), rounded down where rounding up would raise the floor above p and make the free arm infeasible in Phi^0."""
+    """The mean p / (1 - theta), rounded down where rounding up would lift the floor above p, so that Phi^0 has its free arm."""
     lifted = p / (1.0 - theta)
     while (1.0 - theta) * lifted > p:
         lifted = math.nextafter(lifted, 0.0)
@@ -209,8 +209,9 @@ def random_costs(instance: Instance) -> World:
 
 
 def sms_regions(alpha: float = 0.05) -> dict[str, Instance]:
-    """SMS routing: different aggregators in every region, prices in dollars, delivery rates close to each other [Sinha2021]
-    section 1.
+    """SMS routing: different aggregators in every region, prices in dollars, delivery rates close to each other.
+
+    After [Sinha2021] section 1.
 
     >>> {name: region.optimal_arm for name, region in sms_regions().items()}
     {'north': 1, 'east': 1, 'south': 1, 'islands': 1}
@@ -222,8 +223,9 @@ def sms_regions(alpha: float = 0.05) -> dict[str, Instance]:
 
 
 def ad_audiences(n_audiences: int = 40, *, alpha: float = 0.2, seed: int = 1) -> Instance:
-    """Ad audiences: many arms, click rates near zero, bids in dollars that follow the click rates only loosely [Sinha2021]
-    section 1.
+    """Ad audiences: many arms, click rates near zero, bids in dollars that follow the click rates only loosely.
+
+    After [Sinha2021] section 1.
 
     >>> audiences = ad_audiences()
     >>> audiences.n_arms, bool(audiences.means.max() < 0.1)

@@ -1,6 +1,5 @@
 """Feedback: when outcomes come back, or whether they are lost. Time is counted in decisions."""
 
-import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from thrifty.compiled import kernel
 from thrifty.environments.distribution import Distribution
 from thrifty.problem import checked_count
 from thrifty.streams import exponential, uniform
+from thrifty.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ def read_delay(spec: str) -> Delay:
     """
     name, _, shape = spec.strip().partition(":")
     if name not in DELAYS:
-        near = difflib.get_close_matches(name, DELAYS, n=1)
-        hint = f"did you mean {near[0]}:100?" if near else f"write {', '.join(f'{each}:100' for each in DELAYS)}"
+        hint = did_you_mean(name, DELAYS, shown="{}:100", otherwise=f"write {', '.join(f'{each}:100' for each in DELAYS)}")
         raise ValueError(f"unknown delay {name!r}: {hint}")
     try:
         numbers = [float(item) for item in shape.split(",")]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.examples.specification import DELAY_SPREAD, ExampleSegment, Floats, Route, Specification
+from thrifty.arrays import Floats
+from thrifty.examples.specification import DELAY_SPREAD, ExampleSegment, Route, Specification
 from thrifty.files import replacing, write_whole
 from thrifty.problem import checked_count
 

@@ -1,7 +1,5 @@
 """The catalogue: the only list of experiments."""
 
-import difflib
-
 from thrifty.experiments import (
     fig1,
     fig2,
@@ -18,6 +16,7 @@ from thrifty.experiments import (
     weights,
 )
 from thrifty.experiments.experiment import Experiment
+from thrifty.suggestions import did_you_mean
 
 EXPERIMENTS = {
     each.name: each
@@ -47,7 +46,6 @@ def experiment(name: str) -> Experiment:
     "Figure 2: both regrets against the cheap arm's mean"
     """
     if name not in EXPERIMENTS:
-        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise ValueError(f"unknown item {name!r}: {hint}there are {', '.join(EXPERIMENTS)}")
+        hint = f"{did_you_mean(name, EXPERIMENTS)} there are {', '.join(EXPERIMENTS)}".lstrip()
+        raise ValueError(f"unknown item {name!r}: {hint}")
     return EXPERIMENTS[name]

@@ -1,35 +1,45 @@
-"""Forgetting: how statistics let go of the past where the world changes. An option of the statistics, the same for every rule."""
+"""Forgetting: how statistics forget the past where the world changes. It is the same for every rule."""
 
-import difflib
 from collections.abc import Callable
 
 from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, NOTHING_ELSE, RESTART, Forgetting
 from thrifty.forgetting.discount import discount
 from thrifty.forgetting.restart import restart
 from thrifty.forgetting.window import window
+from thrifty.suggestions import did_you_mean
 
-__all__ = ["EVERYTHING", "KEEP_ALL", "NOTHING_ELSE", "RESTART", "WAYS", "Forgetting", "discount", "forgetting", "restart", "window"]
+__all__ = [
+    "EVERYTHING",
+    "KEEP_ALL",
+    "METHODS",
+    "NOTHING_ELSE",
+    "RESTART",
+    "Forgetting",
+    "discount",
+    "forgetting",
+    "restart",
+    "window",
+]
 
-WAYS: dict[str, Callable[..., Forgetting]] = {"window": window, "discount": discount, "restart": restart}
-"""The ways to forget, by the name one types."""
+METHODS: dict[str, Callable[..., Forgetting]] = {"window": window, "discount": discount, "restart": restart}
+"""The forgetting methods, by the name one types."""
 
 
 def forgetting(spec: "str | Forgetting") -> Forgetting:
-    """The way to forget that `spec` names: "window=500", "discount=0.999", "restart" or "restart=3".
+    """The forgetting method that `spec` names: "window=500", "discount=0.999", "restart" or "restart=3".
 
     >>> forgetting("discount=0.99").label
     'discount=0.99'
     >>> forgetting("windw=5")
     Traceback (most recent call last):
-    ValueError: unknown way to forget 'windw': did you mean window?
+    ValueError: unknown forgetting method 'windw': did you mean window?
     """
     if isinstance(spec, Forgetting):
         return spec
     name, equals, value = spec.partition("=")
-    if name not in WAYS:
-        near = difflib.get_close_matches(name, WAYS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WAYS)}"
-        raise ValueError(f"unknown way to forget {name!r}: {hint}")
+    if name not in METHODS:
+        hint = did_you_mean(name, METHODS, otherwise=f"there are {', '.join(METHODS)}")
+        raise ValueError(f"unknown forgetting method {name!r}: {hint}")
     if not equals:
         if name != "restart":
             raise ValueError(f"{name} needs a number, got none: write {name}={'500' if name == 'window' else '0.999'}")
@@ -38,4 +48,4 @@ def forgetting(spec: "str | Forgetting") -> Forgetting:
         number = float(value)
     except ValueError:
         raise ValueError(f"{name} must be a number, got {value!r}") from None
-    return WAYS[name](number)
+    return METHODS[name](number)

@@ -1,11 +1,12 @@
-"""The contract of forgetting: three compiled functions over the statistics and a *recollection*, whatever it keeps.
+"""The contract of a forgetting method: three compiled functions over the statistics and a *recollection*.
 
-    begin(n_arms, numbers) -> recollection                                  the only place that allocates
-    take_in(stats, recollection, arm, seen, reward, cost, costs) -> code    fold an outcome (seen = 1) or a correction (seen = 0)
-    probe(stats, recollection, round) -> arm or -1                          an arm to look at now, whatever the rule says
+    begin(n_arms, numbers) -> recollection                                  before the first outcome; only here memory is allocated
+    take_in(stats, recollection, arm, seen, reward, cost, costs) -> code    add an outcome (seen = 1) or a correction (seen = 0)
+    probe(stats, recollection, round) -> arm or -1                          an arm to sample now, whatever the rule would choose
 
-`take_in` returns NOTHING_ELSE, the other arm whose statistics changed, EVERYTHING when all did, or RESTART when the rule should
-begin again from what the statistics hold now. `costs` is None where costs are known.
+A recollection is what the method keeps beside the statistics; None if nothing is forgotten. `take_in` returns NOTHING_ELSE, the
+other arm whose statistics changed, EVERYTHING if those of all arms did, or RESTART if the rule should begin again from what the
+statistics hold now. `costs` is None if costs are known.
 """
 
 import math
@@ -14,24 +15,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.compiled import builder, interpreted, kernel
-from thrifty.statistics import fold
+from thrifty.statistics import add_to_sums
 
 NOTHING_ELSE, EVERYTHING, RESTART = -1, -2, -3
-"""What `take_in` says changed besides the arm of the outcome."""
+"""What changed besides the arm of the outcome, as `take_in` returns it."""
 
 
 @dataclass(frozen=True)
 class Forgetting:
-    """How statistics forget, as the drivers see it.
+    """A forgetting method.
 
     Parameters
     ----------
     label : as one types it after the policy: "window=500"
     numbers : the arguments of `begin`
-    span : how many outcomes it remembers, about; a rule reckons with no longer horizon than that
-    most_arms : the largest number of arms it makes sense for
+    span : about how many outcomes are remembered; a rule plans for no longer horizon
+    most_arms : the largest number of arms for which it works
     kept : outcomes that are kept one by one
-    recall : (statistics, recollection), both changed in place: begin from statistics that were there before
+    recall : (statistics, recollection) -> None; begins from earlier statistics, and changes both in place
 
     """
 
@@ -47,20 +48,20 @@ class Forgetting:
 
     @property
     def forgets(self) -> bool:
-        """Whether anything is ever forgotten."""
+        """Whether anything is forgotten. Where it is not, the recollection is None."""
         return self.take_in is not take_in_all
 
     @property
     def probes(self) -> bool:
-        """Whether arms are looked at now and then whatever the rule says."""
+        """Whether arms are sampled now and then whatever the rule would choose."""
         return self.probe is not probe_nothing
 
     def begin_plain(self, n_arms: int) -> Any:
-        """`begin`, without the compiler."""
+        """`begin`, interpreted."""
         return interpreted(self.begin)(n_arms, self.numbers)
 
     def check(self, n_arms: int) -> None:
-        """A ValueError where this cannot work with so many arms."""
+        """A ValueError if this cannot work with so many arms."""
         if n_arms > self.most_arms:
             raise ValueError(
                 f"a window must hold at least one outcome of every arm, got {self.label} for {n_arms} arms: "
@@ -68,7 +69,7 @@ class Forgetting:
             )
 
     def horizon(self, horizon: int | None, n_arms: int) -> int | None:
-        """The horizon to reckon with: what is remembered bounds what can be planned for."""
+        """The horizon that a rule plans for: no more than what is remembered."""
         if horizon is None or math.isinf(self.span):
             return horizon
         return max(min(horizon, int(self.span)), n_arms)
@@ -76,19 +77,19 @@ class Forgetting:
 
 @builder
 def begin_nothing(n_arms, numbers):
-    """The recollection of statistics that keep everything: there is none."""
+    """Keep no recollection."""
 
 
 @kernel
 def take_in_all(stats, recollection, arm, seen, reward, cost, costs):
     """Keep everything."""
-    fold(stats, arm, seen, reward, cost, costs)
+    add_to_sums(stats, arm, seen, reward, cost, costs)
     return NOTHING_ELSE
 
 
 @kernel
 def probe_nothing(stats, recollection, t):
-    """The rule decides alone."""
+    """Probe no arm."""
     return -1
 
 

@@ -9,18 +9,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, NOTHING_ELSE, Forgetting, probe_nothing
-from thrifty.statistics import fold
+from thrifty.statistics import add_to_sums
 
 _BLOCK = 0.02  # the share of all weight that is let go of at once
 
 
 class Fading(NamedTuple):
-    weight: NDArray[np.float64]  # what a block's end leaves of every sum
-    block: NDArray[np.int64]  # outcomes in a block, outcomes of this block so far
+    weight: Floats  # what a block's end leaves of every sum
+    block: Integers  # outcomes in a block, outcomes of this block so far
 
 
 def discount(factor: float) -> Forgetting:
@@ -42,9 +42,14 @@ def discount(factor: float) -> Forgetting:
     span = 1.0 / (1.0 - value)
     block = max(1.0, float(round(_BLOCK * span)))
     return Forgetting(
-        f"discount={value:g}", begin_fading, take_in_fading, probe_nothing, (value**block, block), span=round(span, 6),
+        f"discount={value:g}",
+        begin=begin_fading,
+        take_in=take_in_fading,
+        probe=probe_nothing,
+        numbers=(value**block, block),
+        span=round(span, 6),
         recall=partial(_recall_faded, span),
-    )  # fmt: skip
+    )
 
 
 def _recall_faded(span: float, statistics: Any, _fading: Fading) -> None:
@@ -61,7 +66,7 @@ def begin_fading(n_arms, numbers):
 
 @kernel
 def take_in_fading(stats, fading, arm, seen, reward, cost, costs):
-    fold(stats, arm, seen, reward, cost, costs)
+    add_to_sums(stats, arm, seen, reward, cost, costs)
     fading.block[1] += 1
     if fading.block[1] < fading.block[0]:
         return NOTHING_ELSE

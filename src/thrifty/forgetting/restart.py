@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel, rare, record, stay_apart
 from thrifty.forgetting.contract import NOTHING_ELSE, RESTART, Forgetting
-from thrifty.statistics import fold
+from thrifty.statistics import add_to_sums
 
 _FIRST_LOOK = 20.0  # outcomes before an arm is watched: fewer say too little about how it was
 _HALVED, _DEAD, _IMPROVED = 0, 1, 2  # the alternatives that are tested against "as it was"
@@ -38,10 +39,10 @@ _Watched = record(
 
 
 class Watch(NamedTuple):
-    numbers: NDArray[np.float64]  # caution, rounds between probes of a changed arm and of any other
+    numbers: Floats  # caution, rounds between probes of a changed arm and of any other
     arms: NDArray[np.void]  # (K,)
     tests: NDArray[np.void]  # (3 K,)
-    state: NDArray[np.int64]  # round of the next probe, arm of the last one, how many arms have changed
+    state: Integers  # round of the next probe, arm of the last one, how many arms have changed
 
 
 def restart(caution: float = 4.0, *, probe: float = 0.04, watch: float = 0.001) -> Forgetting:
@@ -74,10 +75,8 @@ def restart(caution: float = 4.0, *, probe: float = 0.04, watch: float = 0.001) 
 
 @builder
 def begin_watch(n_arms, numbers):
-    watch = Watch(
-        np.array([numbers[0], numbers[1], numbers[2]]), np.zeros(n_arms, _Watched), np.zeros(_TESTS * n_arms, _Test),
-        np.zeros(3, np.int64),
-    )  # fmt: skip
+    arms, tests = np.zeros(n_arms, _Watched), np.zeros(_TESTS * n_arms, _Test)
+    watch = Watch(np.array([numbers[0], numbers[1], numbers[2]]), arms, tests, np.zeros(3, np.int64))
     for arm in range(n_arms):
         watch.arms[arm].next_look = _FIRST_LOOK
     watch.state[0] = _next_probe(watch, 0)
@@ -86,7 +85,7 @@ def begin_watch(n_arms, numbers):
 
 @kernel
 def take_in_watching(stats, watch, arm, seen, reward, cost, costs):
-    fold(stats, arm, seen, reward, cost, costs)
+    add_to_sums(stats, arm, seen, reward, cost, costs)
     if seen <= 0.0:
         return NOTHING_ELSE
     watched = watch.arms[arm]

@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Integers
 from thrifty.compiled import builder, index, kernel, record
 from thrifty.forgetting.contract import NOTHING_ELSE, Forgetting, probe_nothing
 from thrifty.problem import checked_count
-from thrifty.statistics import fold
+from thrifty.statistics import add_to_sums
 
 _Kept = record([("arm", np.int64), ("seen", np.float64), ("reward", np.float64), ("cost", np.float64)])
 
 
 class Ring(NamedTuple):
     kept: NDArray[np.void]  # (W,) what was taken in, oldest at `next` once it is full
-    next: NDArray[np.int64]  # where the next one goes, and how many there are
+    next: Integers  # where the next one goes, and how many there are
 
 
 def window(length: int) -> Forgetting:
@@ -29,9 +30,16 @@ def window(length: int) -> Forgetting:
     """
     whole = checked_count("window", length)
     return Forgetting(
-        f"window={whole}", begin_ring, take_in_last, probe_nothing, (float(whole),), span=whole, most_arms=whole, kept=whole,
+        f"window={whole}",
+        begin=begin_ring,
+        take_in=take_in_last,
+        probe=probe_nothing,
+        numbers=(float(whole),),
+        span=whole,
+        most_arms=whole,
+        kept=whole,
         recall=recall_ring,
-    )  # fmt: skip
+    )
 
 
 def recall_ring(statistics: Any, ring: Ring) -> None:
@@ -63,13 +71,13 @@ def take_in_last(stats, ring, arm, seen, reward, cost, costs):
     other = NOTHING_ELSE
     if ring.next[1] < ring.kept.size:
         ring.next[1] += 1
-        fold(stats, arm, seen, reward, cost, costs)
+        add_to_sums(stats, arm, seen, reward, cost, costs)
     elif slot.arm == arm:  # one sum, not two that wait for each other; and the rule hears of this arm anyway
-        fold(stats, arm, seen - slot.seen, reward - slot.reward, cost - slot.cost, costs)
+        add_to_sums(stats, arm, seen - slot.seen, reward - slot.reward, cost - slot.cost, costs)
     else:
-        fold(stats, arm, seen, reward, cost, costs)
+        add_to_sums(stats, arm, seen, reward, cost, costs)
         other = index(slot.arm)
-        fold(stats, other, -slot.seen, -slot.reward, -slot.cost, costs)
+        add_to_sums(stats, other, -slot.seen, -slot.reward, -slot.cost, costs)
         if stats[other].seen <= 0.0:
             stats[other].reward_sum = 0.0  # rounding leaves nothing behind
     slot.arm, slot.seen, slot.reward, slot.cost = arm, seen, reward, cost

@@ -1,15 +1,15 @@
 """Decision rules: one family a file, each reading like the paper; `registry` is the only list."""
 
 from thrifty.compiled import builder, kernel, rare
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.registry import DEFAULT_POLICY, list_policies, policy
 from thrifty.policies.selection import cheapest_feasible, highest
 
 __all__ = [
     "DEFAULT_POLICY",
+    "KernelParameter",
     "Number",
-    "Part",
     "Policy",
     "Rule",
     "builder",

@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.intervals import paper_level, radius
 from thrifty.policies.contract import Number, Policy, Rule
@@ -16,14 +16,14 @@ from thrifty.statistics import mean_cost, mean_reward
 from thrifty.streams import below
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
-    scores: NDArray[np.float64]
+class BaselineMemory(NamedTuple):
+    round_robin: Integers
+    scores: Floats
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), np.zeros(terms.costs.size))
+    return BaselineMemory(start_exploration(), np.zeros(terms.costs.size))
 
 
 @kernel
@@ -156,6 +156,6 @@ ORACLE = Policy(
     summary="the optimal arm, which a simulation tells it: no regret at all",
     rule=_oracle,
     rule_for_unknown_costs=_oracle,
-    parameters={"optimal_arm": Number(None, "told by the simulator")},
-    told=("optimal_arm",),
+    parameters={"optimal_arm": Number(None, "given by the simulator")},
+    known_truths=("optimal_arm",),
 )

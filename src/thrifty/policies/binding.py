@@ -1,38 +1,48 @@
-"""Binding: a driver compiled for one rule. The simulator, the router and the replayer are drivers."""
+"""Binding: a driver compiled for one policy. The simulator, rejection replay and the reduction are drivers."""
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from thrifty.compiled import bind
 from thrifty.policies.contract import Policy
+from thrifty.policies.step import GivenTerms, RuleKernels
 from thrifty.problem import Terms
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-
-def bind_rule(
-    drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: dict[str, float], more: Mapping[str, Any] = _NOTHING
-) -> Callable[..., Any]:
+def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: dict[str, float]) -> Callable[..., Any]:
     """`drive` for the rule of this policy under these terms.
 
     Parameters
     ----------
-    drive : a driver whose first arguments are init, choose, observe, parts, Parameters and then those of `more`
+    drive : a driver whose first argument is a `RuleKernels`
     chosen : the policy
     terms : they say whether costs are known
     numbers : the settled parameters, by name
-    more : further constants of the driver, by name
 
     """
-    rule, parts = chosen.rule_under(terms), chosen.parts()
-    constants = {
-        "init": rule.init,
-        "choose": rule.choose,
-        "observe": rule.observe,
-        "parts": namedtuple("Parts", parts)(**parts),
-        "Parameters": namedtuple("Parameters", numbers),
-        **more,
-    }
-    return bind(drive, constants, name=chosen.name, outside_sources=chosen.sources)
+    rule, parts, forgetting = chosen.rule_under(terms), chosen.parts(), chosen.forgetting
+    kernels = RuleKernels(
+        init=rule.init,
+        choose=rule.choose,
+        observe=rule.observe,
+        propensity=rule.propensity,
+        begin=forgetting.begin,
+        take_in=forgetting.take_in,
+        probe=forgetting.probe,
+        parts=namedtuple("Parts", parts)(**parts),
+        Parameters=namedtuple("Parameters", numbers),
+    )
+    return bind(drive, {"rule": kernels}, name=chosen.name, outside_sources=chosen.sources)
+
+
+def given_terms(terms: Terms, numbers: dict[str, float]) -> GivenTerms:
+    """The terms and the settled parameters as a driver takes them.
+
+    >>> given_terms(Terms(n_arms=2, costs=None, alpha=0.1, horizon=None), {"tau": 5.0}).by_cost.tolist()
+    [0, 1]
+    """
+    costs = terms.costs if terms.costs is not None else np.full(terms.n_arms, np.nan)
+    return GivenTerms(tuple(numbers.values()), costs, np.argsort(costs, kind="stable"), terms.alpha, terms.horizon or 0)

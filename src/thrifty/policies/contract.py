@@ -1,14 +1,13 @@
 """The contract of a rule: three compiled functions over what the decider knows and has seen.
 
-    init(terms) -> memory                               once, before the first decision; the only place that allocates (no
-    parts here)
-    choose(terms, stats, memory, stream) -> arm         any number of times between two outcomes
-    observe(terms, stats, memory, outcome) -> None      after `outcome` was folded into `stats`
+    init(terms) -> memory                            once, before the first decision; may allocate; `terms.parts` is empty
+    choose(terms, stats, memory, stream) -> arm      any number of times between two outcomes
+    observe(terms, stats, memory, outcome) -> None   after `outcome` was added to `stats`
 
-A rule never sees the truth, a clock, a file or a socket. Whoever drives it counts decisions and outcomes in `stats`.
+A rule never sees the truth, a clock, a file or a socket. A driver counts decisions and outcomes in `stats`: see
+`thrifty.policies.step`.
 """
 
-import difflib
 import hashlib
 import math
 import sys
@@ -19,43 +18,29 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.compiled import builder, driver, kernel
+from thrifty.arrays import Floats, Integers
+from thrifty.compiled import builder, kernel
 from thrifty.forgetting import KEEP_ALL, Forgetting, forgetting
 from thrifty.problem import Terms
 from thrifty.statistics import Outcome
+from thrifty.suggestions import did_you_mean
 
 
 class RuleTerms(NamedTuple):
-    """What a rule is told beforehand, as its compiled functions see it.
+    """What a rule knows before the first decision, as its compiled functions read it.
 
     `costs` (NaN where unknown), `by_cost` (arms from cheapest to dearest, equal costs in index order), `alpha`, `horizon` (the
     decisions to reckon with: T, or `next_horizon` of those so far where T is unknown, so that it may grow between two calls),
     the policy's own `parameters` (numbers) and `parts` (compiled functions), both by name.
     """
 
-    costs: NDArray[np.float64]
-    by_cost: NDArray[np.int64]
+    costs: Floats
+    by_cost: Integers
     alpha: float
     horizon: int
     parameters: Any
     parts: Any
-
-
-@driver
-def start(init, terms):
-    """The memory of a rule before its first decision.
-
-    An `init` is not inlined, so it is not handed the parts: their addresses would keep numba from caching the kernel.
-    """
-    return init(RuleTerms(terms.costs, terms.by_cost, terms.alpha, terms.horizon, terms.parameters, ()))
-
-
-@driver
-def start_rule(init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, horizon):  # noqa: N803
-    """`start`, as a driver of its own: for whoever keeps a rule's memory between two calls."""
-    return start(init, RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts))
 
 
 @kernel
@@ -139,7 +124,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Part:
+class KernelParameter:
     """A parameter that is a compiled function: one of the named ones, a user's own, or a file that defines one by this name."""
 
     options: Mapping[str, Callable[..., Any]]
@@ -169,9 +154,9 @@ class Policy:
     rule_for_unknown_costs : the same where costs are unknown; None when the policy needs to know them
     parameters : what can be set, by name
     settle : (terms, numbers) -> numbers, which fills in the defaults that depend on the terms and rejects what does not fit
-    told : names of attributes of the truth that a benchmark such as the oracle is told; parameters of the same names
+    known_truths : attributes of the true instance that a benchmark such as the oracle is given, as parameters of the same names
     settings : the values of parameters that differ from the defaults
-    forgetting : how its statistics let go of the past
+    forgetting : how its statistics forget the past
     sources : the text of the files outside this package that it was read from
 
     """
@@ -180,9 +165,9 @@ class Policy:
     summary: str
     rule: Rule
     rule_for_unknown_costs: Rule | None = None
-    parameters: Mapping[str, Number | Part] = field(default_factory=dict)
+    parameters: Mapping[str, Number | KernelParameter] = field(default_factory=dict)
     settle: Callable[[Terms, dict[str, Any]], dict[str, Any]] = lambda _terms, numbers: numbers
-    told: tuple[str, ...] = ()
+    known_truths: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     forgetting: Forgetting = KEEP_ALL
     sources: tuple[str, ...] = ()
@@ -194,14 +179,14 @@ class Policy:
         named = f"{self.name}:{shown}" if shown else self.name
         return f"{named}+{self.forgetting.label}" if self.forgetting.label else named
 
-    def that_forgets(self, way: str | Forgetting) -> "Policy":
-        """The same policy on statistics that let go of the past: "window=500", "discount=0.999" or "restart".
+    def that_forgets(self, method: str | Forgetting) -> "Policy":
+        """The same policy with a forgetting method: "window=500", "discount=0.999" or "restart".
 
         >>> from thrifty import policy
         >>> policy("cs-ids").that_forgets("window=500").label
         'cs-ids+window=500'
         """
-        return replace(self, forgetting=forgetting(way))
+        return replace(self, forgetting=forgetting(method))
 
     def configured(self, **settings: Any) -> "Policy":
         """The same policy with some parameters set.
@@ -211,11 +196,16 @@ class Policy:
         'cs-etc:tau=100'
         """
         for name, value in settings.items():
-            if name not in self.parameters or name in self.told:
+            if name not in self.parameters or name in self.known_truths:
                 raise ValueError(self._unknown_parameter(name))
             self.parameters[name].read(name, value)
         outside = tuple(Path(value).read_text() for value in settings.values() if isinstance(value, str) and value.endswith(".py"))
         return replace(self, settings={**self.settings, **settings}, sources=self.sources + outside)
+
+    def check_keeps_all(self, where: str, *, remedy: str = "leave out what follows +") -> None:
+        """A ValueError if this policy forgets: `where` names what plays only policies that do not."""
+        if self.forgetting.forgets:
+            raise ValueError(f"{where} plays policies that keep all they have seen, got {self.label}: {remedy}")
 
     def rule_under(self, terms: Terms) -> Rule:
         """The compiled functions to use, given whether costs are known."""
@@ -226,7 +216,7 @@ class Policy:
         return self.rule_for_unknown_costs
 
     def numbers(self, terms: Terms, truth: Mapping[str, float] = MappingProxyType({})) -> dict[str, float]:
-        """Every numeric parameter, settled for these terms. `truth` holds what a benchmark is told."""
+        """Every numeric parameter, settled for these terms. `truth` holds the values of `known_truths`."""
         given = {
             name: parameter.read(name, self.settings[name]) if name in self.settings else truth.get(name, parameter.default)
             for name, parameter in self.parameters.items()
@@ -239,15 +229,14 @@ class Policy:
         return {
             name: parameter.read(name, self.settings.get(name, parameter.default))
             for name, parameter in self.parameters.items()
-            if isinstance(parameter, Part)
+            if isinstance(parameter, KernelParameter)
         }
 
     def _unknown_parameter(self, name: str) -> str:
-        known = [known for known in self.parameters if known not in self.told]
+        known = [known for known in self.parameters if known not in self.known_truths]
         if not known:
             return f"{self.name} has no parameters, got {name}"
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+        hint = did_you_mean(name, known, otherwise=f"it has {', '.join(known)}")
         return f"{self.name} has no parameter {name}: {hint}"
 
 

@@ -1,38 +1,36 @@
 """CS-Direct: test every arm against the floor itself, in order of cost, and stop as soon as the answer is known.
 
-An arm j is accepted when LCB_j >= (1 - alpha) max UCB, rejected when UCB_j < (1 - alpha) max LCB. The candidate is the
-cheapest arm not
-rejected. While it is neither, the wider of the two intervals that decide is sampled: the candidate's or that of the arm with
-the highest upper
-bound. The latter is sampled at most limit (T/K)^(2/3) times for this; then the candidate gets the benefit of the doubt, as in
-CS-ETC.
+An arm j is accepted when LCB_j >= (1 - alpha) max UCB, rejected when UCB_j < (1 - alpha) max LCB. The candidate is the cheapest arm
+not rejected. While it is neither accepted nor rejected, the wider of the two intervals that decide is sampled: the candidate's, or
+that of the arm with the highest upper bound. The latter is sampled at most limit (T/K)^(2/3) times for this; then the candidate
+gets the benefit of the doubt, as in CS-ETC.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.intervals import INTERVALS
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE, lowest_cost
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
-    upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    price: NDArray[np.float64]
+class DirectMemory(NamedTuple):
+    round_robin: Integers
+    upper: Floats
+    lower: Floats
+    price: Floats
 
 
 @builder
 def init(terms):
     n_arms = terms.costs.size
     price = np.where(np.isnan(terms.costs), 0.0, terms.costs)
-    return Memory(start_exploration(), np.ones(n_arms), np.zeros(n_arms), price)
+    return DirectMemory(start_exploration(), np.ones(n_arms), np.zeros(n_arms), price)
 
 
 @kernel
@@ -69,7 +67,7 @@ POLICY = Policy(
     rule=Rule(choose, init, observe),
     rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
     parameters={
-        "interval": Part(
+        "interval": KernelParameter(
             INTERVALS, default="kl", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
         ),
         "limit": Number(1.0, "most pulls of a dearer arm for the test, in units of (T/K)^(2/3)", low=0.0),

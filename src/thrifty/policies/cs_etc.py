@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
 from thrifty.policies.exploration import next_due, pulls_due, start_exploration, start_quota
-from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place
+from thrifty.policies.ladder import Ladder, build_ladder, build_priced_ladder, cheapest_above, place, set_price
 from thrifty.policies.maxima import Maximum, build_maximum, change, largest
-from thrifty.policies.selection import cheapest_feasible
 from thrifty.problem import Terms
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
+class EtcMemory(NamedTuple):
+    round_robin: Integers
     quota: NDArray[np.void]
     upper: Ladder
     lower: Maximum
@@ -33,7 +33,14 @@ class Memory(NamedTuple):
 @builder
 def init(terms):
     upper = build_ladder(terms.costs, terms.by_cost, 1.0)
-    return Memory(start_exploration(), start_quota(), upper, build_maximum(terms.costs.size, 0.0))
+    return EtcMemory(start_exploration(), start_quota(), upper, build_maximum(terms.costs.size, 0.0))
+
+
+@builder
+def init_unknown_costs(terms):
+    n_arms = terms.costs.size
+    upper = build_priced_ladder(n_arms, 1.0)
+    return EtcMemory(start_exploration(), start_quota(), upper, build_maximum(n_arms, 0.0))
 
 
 @kernel
@@ -53,37 +60,10 @@ def observe(terms, stats, memory, outcome):
     change(memory.lower, arm, terms.parts.interval(terms, seen, reward_sum, -1.0))
 
 
-class MemoryOfCosts(NamedTuple):
-    round_robin: NDArray[np.int64]
-    quota: NDArray[np.void]
-    upper: NDArray[np.float64]
-    lower: Maximum
-    price: NDArray[np.float64]
-
-
-@builder
-def init_unknown_costs(terms):
-    n_arms = terms.costs.size
-    lower = build_maximum(n_arms, 0.0)
-    return MemoryOfCosts(start_exploration(), start_quota(), np.ones(n_arms), lower, np.zeros(n_arms))
-
-
-@kernel
-def choose_unknown_costs(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, pulls_due(terms, memory.quota))
-    if arm >= 0:
-        return arm
-    floor = (1.0 - terms.alpha) * largest(memory.lower)
-    return cheapest_feasible(memory.upper, memory.price, floor)
-
-
 @kernel
 def observe_unknown_costs(terms, stats, memory, outcome):
-    arm = outcome.arm
-    seen, reward_sum = stats[arm].seen, stats[arm].reward_sum
-    memory.upper[arm] = terms.parts.interval(terms, seen, reward_sum, 1.0)
-    memory.price[arm] = lowest_cost(terms, stats, arm)
-    change(memory.lower, arm, terms.parts.interval(terms, seen, reward_sum, -1.0))
+    observe(terms, stats, memory, outcome)
+    set_price(memory.upper, outcome.arm, lowest_cost(terms, stats, outcome.arm))
 
 
 def settle_tau(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +91,7 @@ POLICY = Policy(
     name="cs-etc",
     summary="explore every arm tau times, then the cheapest arm that may still be good enough",
     rule=Rule(choose, init, observe),
-    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe_unknown_costs),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe_unknown_costs),
     parameters={"tau": TAU, "interval": INTERVAL, "cost_scale": COST_SCALE},
     settle=settle_tau,
 )

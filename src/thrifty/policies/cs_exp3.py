@@ -29,22 +29,22 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.selection import highest
 from thrifty.streams import uniform
 
 
-class Memory(NamedTuple):
-    gains: NDArray[np.float64]  # (K,) G
-    chances: NDArray[np.float64]  # (K,) p, of the last choice
+class Exp3Memory(NamedTuple):
+    gains: Floats  # (K,) G
+    chances: Floats  # (K,) p, of the last choice
 
 
 @builder
 def init(terms):
-    return Memory(np.zeros(terms.costs.size), np.ones(terms.costs.size))
+    return Exp3Memory(np.zeros(terms.costs.size), np.ones(terms.costs.size))
 
 
 @kernel

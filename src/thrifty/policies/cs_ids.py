@@ -1,28 +1,26 @@
 """CS-IDS: information-directed sampling for cost subsidy. Play what costs little regret for what it tells about the optimum.
 
-Keep M posterior draws of every arm's mean reward. In each draw there is a floor and an optimal arm, so the draws give, per arm a,
+Keep M posterior draws of every arm's mean reward. In each draw there is a floor and an optimal arm i*, so the draws give, for every
+arm a,
 
     r_a = E[exchange * max(floor - mu_a, 0) + max(c_a - c_i*, 0) / (range of costs)]     the regret of one pull, and
     v_a = Var over i* of E[mu_a | i*]                                                    how much a pull tells about i*.
 
-Play the mixture of at most two arms that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2;
-power 3 is the
-one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of [Lattimore2021].
-The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first.
-So before
-the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration. Where
-nobody knows T, t + outset stands in for it after t decisions.
+Play the mixture of at most two arms that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2. Power 3
+is the one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of [Lattimore2021].
+
+The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first. So
+before the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration.
+Where nobody knows T, t + outset stands in for it after t decisions.
 
 Where costs are unknown, they are drawn from posteriors as well, and v_a counts what a pull tells through its cost too.
 
-Mistakes are not symmetric: to give up a cheap arm that was good enough costs its whole price gap for a long time, to keep one
-that was not
-costs its quality gap, which is small where mistakes are likely. So quality regret counts `leniency` times while deciding.
+Mistakes are not symmetric. To give up a cheap arm that was good enough costs its whole price gap for a long time. To keep one that
+was not costs its quality gap, which is small where mistakes are likely. So quality regret counts `leniency` times while deciding.
 
-The dial `exchange` is for the product owner: how much cost regret, in shares of the range of costs, one unit of quality regret
-is worth.
-1 is the paper's plain sum. At 5, losing 1% of deliveries hurts as much as paying 5% of the price range more, so it explores less on
-arms that may be bad; at 0.2 it saves money sooner.
+The parameter `exchange` is for the product owner: how much cost regret, in shares of the range of costs, one unit of quality
+regret is worth. 1 is the paper's plain sum. At 5, losing 1% of deliveries hurts as much as paying 5% of the price range more, so
+it explores less on arms that may be bad; at 0.2 it saves money sooner.
 
 References
 ----------
@@ -34,33 +32,34 @@ References
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.information import best_of_two, certainly, least, worth_knowing_now
 from thrifty.policies.posteriors import PENDING, draw_cost, expected
 from thrifty.problem import Terms
 from thrifty.streams import beta, uniform
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
-    stale: NDArray[np.bool_]  # arms whose draws are older than their statistics
-    turn: NDArray[np.int64]  # the arm whose draws were last renewed in turn
+class IdsMemory(NamedTuple):
+    round_robin: Integers
+    stale: Booleans  # arms whose draws are older than their statistics
+    turn: Integers  # the arm whose draws were last renewed in turn
     # Tables are laid out row by row in arrays of one dimension, which a router hands over fastest.
-    rewards: NDArray[np.float64]  # (M * K,) draws of mean rewards
-    costs: NDArray[np.float64]  # (M * K,) draws of mean costs, divided by their range; (K,) where they are known
-    floors: NDArray[np.float64]  # (M,)
-    slot_of: NDArray[np.int64]  # (K,) where the sums of an arm that is optimal in some draw are kept, or -1
-    optimum: NDArray[np.int64]  # (M + 1,) slot -> arm; the last entry is the number of slots in use
-    counts: NDArray[np.int64]  # (M,) in how many draws the arm of a slot is optimal
-    reward_sums: NDArray[np.float64]  # (M * K,) sums of the draws of every arm over those draws, a row per slot
-    cost_sums: NDArray[np.float64]  # (M * K,) the same of costs; (0,) where they are known
-    regret: NDArray[np.float64]  # (K,) r
-    information: NDArray[np.float64]  # (K,) v
-    coin: NDArray[np.float64]  # (3,) the arms that the last choice was between, and the probability of the second
+    rewards: Floats  # (M * K,) draws of mean rewards
+    costs: Floats  # (M * K,) draws of mean costs, divided by their range; (K,) where they are known
+    floors: Floats  # (M,)
+    slot_of: Integers  # (K,) where the sums of an arm that is optimal in some draw are kept, or -1
+    optimum: Integers  # (M + 1,) slot -> arm; the last entry is the number of slots in use
+    counts: Integers  # (M,) in how many draws the arm of a slot is optimal
+    reward_sums: Floats  # (M * K,) sums of the draws of every arm over those draws, a row per slot
+    cost_sums: Floats  # (M * K,) the same of costs; (0,) where they are known
+    regret: Floats  # (K,) r
+    information: Floats  # (K,) v
+    coin: Floats  # (3,) the arms that the last choice was between, and the probability of the second
 
 
 @builder
@@ -80,7 +79,7 @@ def init_unknown_costs(terms):
 
 @builder
 def _remember(n_arms, n_draws, n_costs, n_cost_sums):
-    return Memory(
+    return IdsMemory(
         start_exploration(),
         np.ones(n_arms, np.bool_),
         np.zeros(1, np.int64),
@@ -116,15 +115,8 @@ def choose(terms, stats, memory, stream):
 
 
 @kernel
-def certainly(arm, coin):
-    """`arm`, with probability one."""
-    coin[0], coin[1], coin[2] = arm, arm, 0.0
-    return arm
-
-
-@kernel
 def propensity(terms, stats, memory, arm):
-    """Given the draws."""
+    """The probability given the draws."""
     weight = memory.coin[2]
     return (1.0 - weight) * (arm == memory.coin[0]) + weight * (arm == memory.coin[1])
 
@@ -201,7 +193,7 @@ def _slot(memory, optimal):
 
 @kernel
 def weigh_arms(terms, memory):
-    """R and v of every arm, from the draws."""
+    """Write r and v of every arm, from the draws."""
     n_draws, n_arms = memory.floors.size, memory.regret.size
     price = terms.parameters.exchange * terms.parameters.leniency
     memory.regret[:] = 0.0
@@ -248,72 +240,6 @@ def _spread(memory, sums, arm):
         shift = sums[slot * n_arms + arm] / memory.counts[slot] - mean
         variance += memory.counts[slot] * shift * shift
     return variance / n_draws
-
-
-@kernel
-def worth_knowing_now(terms, regret, information):
-    """The arm with the least regret when information is worth foresight (T/K)^(2/3)."""
-    ahead = terms.horizon + terms.parameters.outset
-    worth = terms.parameters.foresight * (ahead / regret.size) ** (2.0 / 3.0)
-    chosen = 0
-    for arm in range(1, regret.size):
-        if regret[arm] - worth * information[arm] < regret[chosen] - worth * information[chosen]:
-            chosen = arm
-    return chosen
-
-
-@kernel
-def best_of_two(regret, information, power, coin):
-    """Write down the mixture of two arms that minimises (expected regret)^power / (expected information); returns the first.
-
-    Between arms a and b with r_a < r_b and v_a < v_b, the weight of b that makes the derivative vanish is
-    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Arms that another beats in both never take part.
-    """
-    first = second = least(regret)
-    if regret[first] <= 0.0:
-        return certainly(first, coin)
-    lowest, weight = np.inf, 0.0
-    for arm in range(regret.size):
-        if information[arm] > 0.0 and _raised(regret[arm], power) / information[arm] < lowest:
-            lowest, first, second = _raised(regret[arm], power) / information[arm], arm, arm
-    for a in range(regret.size):
-        if _dominated(regret, information, a):
-            continue
-        for b in range(regret.size):
-            dr, dv = regret[b] - regret[a], information[b] - information[a]
-            if dr > 0.0 and dv > 0.0:
-                share = (dv * regret[a] - power * dr * information[a]) / ((power - 1.0) * dr * dv)
-                share = min(max(share, 0.0), 1.0)
-                expected_information = information[a] + share * dv
-                if expected_information > 0.0:
-                    ratio = _raised(regret[a] + share * dr, power) / expected_information
-                    if ratio < lowest:
-                        lowest, first, second, weight = ratio, a, b, share
-    coin[0], coin[1], coin[2] = first, second, weight
-    return first
-
-
-@kernel
-def _raised(regret, power):
-    """The power, without the price of one in the usual case."""
-    return regret * regret * regret if power == 3.0 else regret**power
-
-
-@kernel
-def least(regret):
-    least = 0
-    for arm in range(1, regret.size):
-        if regret[arm] < regret[least]:
-            least = arm
-    return least
-
-
-@kernel
-def _dominated(regret, information, arm):
-    other = 0
-    while other < regret.size and not (regret[other] < regret[arm] and information[other] >= information[arm]):
-        other += 1
-    return other < regret.size
 
 
 def settle_outset(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:

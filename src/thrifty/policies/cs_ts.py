@@ -8,68 +8,63 @@ Deviations: ties in cost go to the higher score, then to the lower index; the hi
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.compiled import builder, kernel
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.arrays import Floats, Integers
+from thrifty.compiled import builder, inlined, kernel
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.posteriors import PENDING, draw_beta, draw_cost, draw_gaussian, draw_shrunk
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
-    scores: NDArray[np.float64]
+class TsMemory(NamedTuple):
+    round_robin: Integers
+    scores: Floats
+    prices: Floats
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), np.empty(terms.costs.size))
+    return TsMemory(start_exploration(), np.empty(terms.costs.size), np.empty(terms.costs.size))
 
 
 @kernel
 def choose(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, 1)
-    if arm >= 0:
-        return arm
-    scores = memory.scores
-    for arm in range(scores.size):
-        scores[arm] = terms.parts.prior(terms, stats, arm, stream)
-    floor = (1.0 - terms.alpha) * scores[highest(scores)]
-    return cheapest_feasible(scores, terms.costs, floor)
-
-
-class MemoryOfCosts(NamedTuple):
-    round_robin: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    prices: NDArray[np.float64]
-
-
-@builder
-def init_unknown_costs(terms):
-    return MemoryOfCosts(start_exploration(), np.empty(terms.costs.size), np.empty(terms.costs.size))
+    return choose_by_draws(listed_cost, terms, stats, memory, stream)
 
 
 @kernel
 def choose_unknown_costs(terms, stats, memory, stream):
+    return choose_by_draws(draw_cost, terms, stats, memory, stream)
+
+
+@inlined
+def choose_by_draws(price, terms, stats, memory, stream):
+    """The next arm to explore, else the cheapest by `price` whose draw clears the floor."""
     arm = next_due(stats, memory.round_robin, 1)
     if arm >= 0:
         return arm
     scores, prices = memory.scores, memory.prices
-    for arm in range(scores.size):
-        scores[arm] = terms.parts.prior(terms, stats, arm, stream)
-        prices[arm] = draw_cost(terms, stats, arm, stream)
+    for each in range(scores.size):
+        scores[each] = terms.parts.prior(terms, stats, each, stream)
+        prices[each] = price(terms, stats, each, stream)
     return cheapest_feasible(scores, prices, (1.0 - terms.alpha) * scores[highest(scores)])
+
+
+@kernel
+def listed_cost(terms, stats, arm, stream):
+    """What an arm costs where costs are known."""
+    return terms.costs[arm]
 
 
 POLICY = Policy(
     name="cs-ts",
     summary="the cheapest arm whose posterior draw clears (1 - alpha) times the highest draw",
     rule=Rule(choose, init),
-    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs),
+    rule_for_unknown_costs=Rule(choose_unknown_costs, init),
     parameters={
-        "prior": Part(
+        "prior": KernelParameter(
             {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},
             default="beta",
             meaning="the posterior: beta, gaussian N(mean, 1/n), shrunk (sigma_0, sigma_n), or a file of your own",

@@ -1,32 +1,35 @@
 """CS-UCB: score every arm by its upper confidence bound, play the cheapest whose score clears the floor.
 
 [Sinha2021] Algorithm 1 (UCB), and section 5.2 where costs are unknown: an arm then costs what its lower confidence bound says.
-Only the arm whose outcome came back has a new score, so a decision takes O(log K) with the ladder.
+Only the arm whose outcome came back has a new score, so a decision takes O(log K) with the ladder
+where costs are known.
 Deviation: ties in cost go to the higher score, then to the lower index.
 """
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from thrifty.arrays import Integers
 from thrifty.compiled import builder, kernel
 from thrifty.intervals import INTERVALS, paper_level, radius
-from thrifty.policies.contract import Number, Part, Policy, Rule
+from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.ladder import Ladder, build_ladder, cheapest_above, place, top_score
-from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.policies.ladder import Ladder, build_ladder, build_priced_ladder, cheapest_above, place, set_price, top_score
 from thrifty.statistics import mean_cost
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
+class UcbMemory(NamedTuple):
+    round_robin: Integers
     upper: Ladder
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), build_ladder(terms.costs, terms.by_cost, 1.0))
+    return UcbMemory(start_exploration(), build_ladder(terms.costs, terms.by_cost, 1.0))
+
+
+@builder
+def init_unknown_costs(terms):
+    return UcbMemory(start_exploration(), build_priced_ladder(terms.costs.size, 1.0))
 
 
 @kernel
@@ -44,32 +47,10 @@ def observe(terms, stats, memory, outcome):
     place(memory.upper, arm, terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0))
 
 
-class MemoryOfCosts(NamedTuple):
-    round_robin: NDArray[np.int64]
-    upper: NDArray[np.float64]
-    price: NDArray[np.float64]
-
-
-@builder
-def init_unknown_costs(terms):
-    n_arms = terms.costs.size
-    return MemoryOfCosts(start_exploration(), np.ones(n_arms), np.zeros(n_arms))
-
-
-@kernel
-def choose_unknown_costs(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, 1)
-    if arm >= 0:
-        return arm
-    floor = (1.0 - terms.alpha) * memory.upper[highest(memory.upper)]
-    return cheapest_feasible(memory.upper, memory.price, floor)
-
-
 @kernel
 def observe_unknown_costs(terms, stats, memory, outcome):
-    arm = outcome.arm
-    memory.upper[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0)
-    memory.price[arm] = lowest_cost(terms, stats, arm)
+    observe(terms, stats, memory, outcome)
+    set_price(memory.upper, outcome.arm, lowest_cost(terms, stats, outcome.arm))
 
 
 @kernel
@@ -81,12 +62,14 @@ def lowest_cost(terms, stats, arm):
 
 COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300)
 
-INTERVAL = Part(INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own")
+INTERVAL = KernelParameter(
+    INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
+)
 
 POLICY = Policy(
     name="cs-ucb",
     summary="the cheapest arm whose upper confidence bound clears (1 - alpha) times the highest one",
     rule=Rule(choose, init, observe),
-    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe_unknown_costs),
+    rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe_unknown_costs),
     parameters={"interval": INTERVAL, "cost_scale": COST_SCALE},
 )

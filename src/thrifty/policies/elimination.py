@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Booleans, Integers
 from thrifty.compiled import builder, kernel, rare, record, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
@@ -44,10 +45,10 @@ _State = record(
 )
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
+class EliminationMemory(NamedTuple):
+    round_robin: Integers
     state: NDArray[np.void]  # one record
-    active: NDArray[np.bool_]  # arms that may still be the reference
+    active: Booleans  # arms that may still be the reference
 
 
 @builder
@@ -62,7 +63,7 @@ def init(terms):
 
 @builder
 def _remember(terms, reference):
-    memory = Memory(start_exploration(), np.zeros(1, _State), np.ones(terms.costs.size, np.bool_))
+    memory = EliminationMemory(start_exploration(), np.zeros(1, _State), np.ones(terms.costs.size, np.bool_))
     _begin(memory, terms.horizon, reference)
     return memory
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.compiled import builder, index, kernel, record
 
 
@@ -83,7 +84,7 @@ class Maximum(NamedTuple):
     """K numbers and the largest of them. One that changes again and again stands apart, so that changing it takes O(1)."""
 
     apart: NDArray[np.void]  # one record
-    tree: NDArray[np.float64]  # of maxima over all the others; the leaf of the one apart is -inf
+    tree: Floats  # of maxima over all the others; the leaf of the one apart is -inf
 
 
 @builder

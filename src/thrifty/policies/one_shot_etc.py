@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Policy, Rule
 from thrifty.policies.cs_etc import TAU, settle_tau
@@ -18,17 +19,17 @@ from thrifty.policies.exploration import next_due, pulls_due, start_exploration,
 from thrifty.policies.selection import cheapest_feasible
 
 
-class Memory(NamedTuple):
-    round_robin: NDArray[np.int64]
+class OneShotMemory(NamedTuple):
+    round_robin: Integers
     quota: NDArray[np.void]
-    committed: NDArray[np.int64]  # the arm, and the horizon for which it was chosen
-    upper: NDArray[np.float64]
-    price: NDArray[np.float64]
+    committed: Integers  # the arm, and the horizon for which it was chosen
+    upper: Floats
+    price: Floats
 
 
 @builder
 def init(terms):
-    return Memory(start_exploration(), start_quota(), np.full(2, -1), np.ones(terms.costs.size), terms.costs.copy())
+    return OneShotMemory(start_exploration(), start_quota(), np.full(2, -1), np.ones(terms.costs.size), terms.costs.copy())
 
 
 @kernel

@@ -50,8 +50,9 @@ def draw_shrunk(terms, stats, arm, stream):
 
 @kernel
 def draw_cost(terms, stats, arm, stream):
-    """An unknown mean cost in [0, cost_scale], from Beta(1 + C, 1 + n - C) after n outcomes whose costs, divided by the
-    scale, sum to C.
+    """An unknown mean cost in [0, cost_scale]: cost_scale times a draw from Beta(1 + C, 1 + n - C).
+
+    n is the number of outcomes, and C the sum of their costs divided by cost_scale.
     """
     scale = terms.parameters.cost_scale
     spent = stats[arm].cost_sum / scale

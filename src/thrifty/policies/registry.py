@@ -1,11 +1,11 @@
 """The registry: the only list of policies, and how a name, a file or an object becomes one."""
 
-import difflib
 from pathlib import Path
 from typing import Any
 
 from thrifty.policies import baselines, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
 from thrifty.policies.contract import Policy, load_from_file
+from thrifty.suggestions import did_you_mean
 
 _KNOWN = {
     policy.name: policy
@@ -50,7 +50,7 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     Parameters
     ----------
     spec : a name such as "cs-etc", a path ending in .py to a file that defines POLICY, or a Policy. Parameters may ride on a
-        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a way to forget: "cs-ids+restart",
+        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a forgetting method: "cs-ids+restart",
         "cs-etc:tau=100+window=500".
     settings : parameters by name, in place of or on top of those in `spec`
 
@@ -60,19 +60,18 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     """
     if isinstance(spec, Policy):
         return spec.configured(**settings) if settings else spec
-    head, plus, way = spec.strip().rpartition("+")
-    if not plus or not way[:1].isalpha() or way.endswith(".py"):  # 1e+3, or a path with a plus in it
-        head, way = spec.strip(), ""
+    head, plus, method = spec.strip().rpartition("+")
+    if not plus or not method[:1].isalpha() or method.endswith(".py"):  # 1e+3, or a path with a plus in it
+        head, method = spec.strip(), ""
     name, _, riders = head.partition(":")
     found = _from_file(name) if name.endswith(".py") else _known(name)
     configured = found.configured(**_parse(riders, spec), **settings)
-    return configured.that_forgets(way) if way else configured
+    return configured.that_forgets(method) if method else configured
 
 
 def _known(name: str) -> Policy:
     if name not in _KNOWN:
-        near = difflib.get_close_matches(name, _KNOWN, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KNOWN)}"
+        hint = did_you_mean(name, _KNOWN, otherwise=f"there are {', '.join(_KNOWN)}")
         raise ValueError(f"unknown policy {name!r}: {hint} A path ending in .py names one of your own.")
     return _KNOWN[name]
 

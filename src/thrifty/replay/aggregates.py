@@ -8,15 +8,14 @@ gives the same bits.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.compiled import builder
+from thrifty.arrays import Floats, Integers
+from thrifty.compiled import builder, inlined
 from thrifty.replay.reading import MOST_ARMS, MOST_SEGMENTS, Log, LogBatch
 from thrifty.replay.tally import Tally
-
-Floats = NDArray[np.float64]
 
 MOST_BLOCKS, FEWEST_BLOCKS = 256, 32
 CELL_BUDGET = 16_000_000  # numbers kept, at most: 128 MB
@@ -41,7 +40,7 @@ class LogSums:
     sums: Floats
     p_min: Floats
     cost_max: Floats
-    delays: NDArray[np.int64]
+    delays: Integers
 
     @cached_property
     def rows(self) -> int:
@@ -132,17 +131,24 @@ class _Cells:
                 self._pair_of[key] = len(self.keys)
                 self.keys.append(key)
         self._fit_pairs()
-        pairs = self._pair_of[keys]
         times = self._rows + np.arange(keys.size, dtype=np.float64) if self.by_rows else batch.times
         if self._rows == 0:
             self._first = int(times[0] // self._width)
         self._rows += keys.size
         self.earliest, self.latest = min(self.earliest, batch.times.min()), max(self.latest, batch.times.max())
-        rows = pairs, times, batch.rewards, batch.costs, batch.propensities, batch.delays_s, batch.answered
+        columns = RowColumns(
+            pairs=self._pair_of[keys],
+            times=times,
+            rewards=batch.rewards,
+            costs=batch.costs,
+            propensities=batch.propensities,
+            delays_s=batch.delays_s,
+            answered=batch.answered,
+        )
         row = 0
         while row < keys.size:
-            blocks = self._first, self._width, self._limit
-            row = _accumulate(row, *rows, self._sums, self._extremes, self._delays, *blocks)
+            cells = CellArrays(self._sums, self._extremes, self._delays)
+            row = _accumulate(row, columns, cells, self._first, self._width, self._limit)
             if row < keys.size:
                 self._make_room(float(times[row]))
 
@@ -158,7 +164,7 @@ class _Cells:
                 )
             self._limit //= 2
             while self.used_blocks().max(initial=0) >= self._limit:
-                self._widen()
+                self._double_width()
             self._sums = self._sums[:, : self._limit].copy()
 
     def _make_room(self, when: float) -> None:
@@ -172,16 +178,16 @@ class _Cells:
                     self._sums = np.concatenate([np.zeros_like(self._sums[:, :shift]), self._sums[:, :-shift]], axis=1)
                 self._first = low
                 return
-            self._widen()
+            self._double_width()
 
-    def _widen(self) -> None:
-        """Make blocks twice as wide."""
+    def _double_width(self) -> None:
+        """Make the blocks twice as wide."""
         wide = np.zeros_like(self._sums)
         for place in range(self._sums.shape[1]):
             wide[:, (self._first + place) // 2 - self._first // 2] += self._sums[:, place]
         self._sums, self._first, self._width = wide, self._first // 2, 2.0 * self._width
 
-    def used_blocks(self) -> NDArray[np.int64]:
+    def used_blocks(self) -> Integers:
         """Blocks that have rows."""
         return np.flatnonzero(self._sums[:, :, N].any(axis=0))
 
@@ -221,36 +227,62 @@ def delay_edges() -> Floats:
     return np.asarray(2.0 ** ((np.arange(DELAY_BINS) - 11) / 2.0))
 
 
+class RowColumns(NamedTuple):
+    """Rows as columns; `pairs` number the pairs of segment and arm."""
+
+    pairs: Any
+    times: Any
+    rewards: Any
+    costs: Any
+    propensities: Any  # NaN if not logged
+    delays_s: Any  # NaN if unknown
+    answered: Any  # False if the outcome is assumed
+
+
+class CellArrays(NamedTuple):
+    """What the rows are added to, a row per pair."""
+
+    sums: Any  # (pairs, blocks, SUMS)
+    extremes: Any  # (pairs, 2) the smallest propensity and the largest cost
+    delays: Any  # (pairs, DELAY_BINS)
+
+
 @builder
-def _accumulate(row, pairs, times, rewards, costs, propensities, delays_s, answered, sums, extremes, delays, first, width, limit):
-    """Add rows from `row` on; the number of the first that has no block yet, or of rows in all."""
+def _accumulate(row, rows, cells, first, width, limit):
+    """Add rows from `row` on; returns the number of the first row that has no block yet, or of rows in all."""
+    pairs, sums, extremes, delays = rows.pairs, cells.sums, cells.extremes, cells.delays
     while row < pairs.size:
-        block = np.int64(np.floor(times[row] / width)) - first
+        block = np.int64(np.floor(rows.times[row] / width)) - first
         if block < 0 or block >= limit:
             return row
-        pair, reward, cost = pairs[row], rewards[row], costs[row]
+        pair, reward, cost = pairs[row], rows.rewards[row], rows.costs[row]
         cell = sums[pair, block]
         cell[N] += 1.0
         cell[R] += reward
         cell[RR] += reward * reward
         cell[C] += cost
         cell[CC] += cost * cost
-        cell[MISSING] += 0.0 if answered[row] else 1.0
+        cell[MISSING] += 0.0 if rows.answered[row] else 1.0
         extremes[pair, 1] = max(extremes[pair, 1], cost)
-        p = propensities[row]
+        p = rows.propensities[row]
         if p == p:
-            w = 1.0 / p
-            cell[W] += w
-            cell[WW] += w * w
-            cell[WR] += w * reward
-            cell[WWR] += w * w * reward
-            cell[WWRR] += w * w * reward * reward
-            cell[WC] += w * cost
-            cell[WWC] += w * w * cost
-            cell[WWCC] += w * w * cost * cost
+            _add_weighted(cell, 1.0 / p, reward, cost)
             extremes[pair, 0] = min(extremes[pair, 0], p)
-        if delays_s[row] == delays_s[row]:
-            place = np.int64(np.ceil(2.0 * np.log2(max(delays_s[row], 1e-3)))) + 11
+        delay_s = rows.delays_s[row]
+        if delay_s == delay_s:
+            place = np.int64(np.ceil(2.0 * np.log2(max(delay_s, 1e-3)))) + 11
             delays[pair, min(max(place, 0), delays.shape[1] - 1)] += 1
         row += 1
     return row
+
+
+@inlined
+def _add_weighted(cell, w, reward, cost):
+    cell[W] += w
+    cell[WW] += w * w
+    cell[WR] += w * reward
+    cell[WWR] += w * w * reward
+    cell[WWRR] += w * w * reward * reward
+    cell[WC] += w * cost
+    cell[WWC] += w * w * cost
+    cell[WWCC] += w * w * cost * cost

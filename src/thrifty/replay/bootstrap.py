@@ -13,7 +13,7 @@ References
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from thrifty.arrays import Floats
 
 GROUP = 4
 REPLICATES = 1000

@@ -15,11 +15,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.replay.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, LogSums, N, R, W
-
-Floats = NDArray[np.float64]
 
 DELTA = 0.05
 REWARD, COST = (R, W, WR, WW, WWR, WWRR), (C, W, WC, WW, WWC, WWCC)

@@ -1,6 +1,5 @@
 """Columns: the meaning of the columns of a log, and how missing outcomes and prices are handled."""
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thrifty.replay.prices import PriceList
+from thrifty.suggestions import did_you_mean
 
 MISSING = ("failure", "ignore", "censored")
 _OPTIONAL = ("segment", "time", "propensity", "id", "outcome_time")
@@ -73,8 +73,7 @@ class Columns:
         known = [field.name for field in fields(cls)]
         for name in values:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                raise ValueError(f"{file} has no setting {name!r}: " + (f"did you mean {near[0]}?" if near else ", ".join(known)))
+                raise ValueError(f"{file} has no setting {name!r}: {did_you_mean(name, known, otherwise=', '.join(known))}")
         if isinstance(values.get("success"), str):
             values["success"] = tuple(word.strip() for word in values["success"].split(",") if word.strip())
         if "prices" in values and not isinstance(values["prices"], PriceList):
@@ -96,11 +95,10 @@ class Columns:
         """Raise a ValueError if a named column is missing; the message has the most similar name."""
         for meaning, name in self.named().items():
             if name not in present:
-                near = difflib.get_close_matches(name, present, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]!r}? " if near else ""
+                hint = f"{did_you_mean(name, present, shown='{!r}', cutoff=0.5)} there are {', '.join(present)}".lstrip()
                 flag = f"--{meaning.replace('_', '-')}"
                 also = " (or give prices by arm with --prices)" if meaning == "cost" else ""
-                raise ValueError(f"no column {name!r} for {flag}: {hint}there are {', '.join(present)}{also}")
+                raise ValueError(f"no column {name!r} for {flag}: {hint}{also}")
 
 
 def _read(path: Path) -> dict[str, Any]:

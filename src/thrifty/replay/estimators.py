@@ -21,11 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.replay.aggregates import RR, WC, WR, WW, C, LogSums, N, R, W
 from thrifty.replay.bootstrap import block_groups, interval
 from thrifty.replay.bounds import COST, REWARD, bound_assumed, bound_logged
-
-Floats = NDArray[np.float64]
 
 ESTIMATORS = ("dr", "ips", "snips", "dm")
 ROWS_PER_STRATUM = 50  # of an average arm

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.policies import DEFAULT_POLICY, Policy, policy
 from thrifty.problem import checked_alpha
 from thrifty.replay.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
@@ -28,8 +28,6 @@ from thrifty.replay.evidence import (
 from thrifty.replay.reading import Log
 from thrifty.replay.rejection import PLAYS, replay_policy, replayed_value
 from thrifty.replay.source import require_polars
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.compiled import builder
 from thrifty.policies.selection import cheapest_feasible, highest
 from thrifty.problem import checked_count
@@ -21,7 +22,6 @@ from thrifty.replay.estimators import SegmentEstimates, estimate_segment
 from thrifty.replay.profile import Profile, profile
 from thrifty.replay.reading import Log
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str, int], None]
 
 ESTIMATED = "propensities are not logged: arms are assumed to have been chosen at random within a segment and stretch of time"

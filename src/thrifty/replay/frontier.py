@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Floats
 from thrifty.problem import checked_alpha
 from thrifty.replay.estimators import SegmentEstimates
 from thrifty.replay.evidence import (
@@ -23,8 +23,6 @@ from thrifty.replay.evidence import (
 )
 from thrifty.replay.reading import Log
 from thrifty.replay.source import require_polars
-
-Floats = NDArray[np.float64]
 
 GRID = tuple(round(0.01 * step, 2) for step in range(31))
 """The alphas looked at unless others are named: 0 to 0.3."""

@@ -16,24 +16,23 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.compiled import driver, index
+from thrifty.arrays import Floats, Integers
+from thrifty.compiled import driver, index, kernel, record
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule
-from thrifty.policies.contract import RuleTerms, start_rule
+from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.step import decide, rule_terms, start_rule, take_outcome
 from thrifty.problem import Terms
 from thrifty.replay.aggregates import Aggregates, N
 from thrifty.replay.bootstrap import interval
 from thrifty.replay.estimators import SegmentEstimates, strata_of
 from thrifty.replay.profile import prices_are_listed
 from thrifty.replay.reading import Log, LogBatch
-from thrifty.statistics import Outcome, fold, no_statistics
+from thrifty.statistics import Outcome
 from thrifty.streams import make_streams, uniform
-
-Floats = NDArray[np.float64]
 
 PLAYS = 4
 """How often a policy is played through the log, each with its own randomness."""
@@ -41,32 +40,53 @@ PLAYS = 4
 FEWEST_MATCHES = 30
 
 
-@driver
-def match_rows(
-    init, choose, observe, parts, Parameters, propensity, numbers, costs, by_cost, alpha, horizon, stats, memory, own_stream,
-    coins, held, chance, arms, rewards, row_costs, keep, blocks, sums,
-):  # fmt: skip
-    """Show the rule the rows it matches, and add them to `sums` (blocks, 3): rows, rewards, costs.
+WaitingChoice = record([("arm", np.int64), ("propensity", np.float64)])
+"""The choice that waits for its row: its arm, or -1 if the rule is to be asked, and its propensity, NaN if unknown."""
 
-    `held[0]` is the choice that waits for its row, or -1, and `chance[0]` its propensity where the rule says it.
-    """
-    terms = RuleTerms(costs, by_cost, alpha, horizon, Parameters(*numbers), parts)
-    arm = held[0]
-    for row in range(arms.size):
-        if arm < 0:
-            arm = index(choose(terms, stats, memory, own_stream))
-            chance[0] = propensity(terms, stats, memory, arm)
-            stats[arm].sent += 1
-        if arms[row] != arm or uniform(coins) >= keep[row]:
+
+class LoggedRows(NamedTuple):
+    """Rows of one segment."""
+
+    arms: Any
+    rewards: Any
+    costs: Any
+    keep: Any  # the probability with which a row that matches is kept
+    blocks: Any
+
+
+class ReplayState(NamedTuple):
+    """One play of a rule on its way through the rows."""
+
+    rule: Any  # RuleState
+    waiting: Any  # (1,) WaitingChoice
+    own_stream: Any
+    coins: Any  # the stream that decides which rows are kept
+    sums: Any  # (blocks, 3) rows matched, rewards, costs
+
+
+@driver
+def match_rows(rule, given, play, rows):
+    """Show the rule the rows it matches, and add them to `play.sums`."""
+    show_rows(rule, rule_terms(rule, given), play, rows)
+
+
+@kernel
+def show_rows(rule, terms, play, rows):
+    """See `match_rows`; a kernel, since a driver counts references in every round."""
+    waiting = play.waiting[0]
+    for row in range(rows.arms.size):
+        if waiting.arm < 0:
+            waiting.arm, waiting.propensity = decide(rule, terms, play.rule, None, play.own_stream, row)
+        arm = index(waiting.arm)
+        if rows.arms[row] != arm or uniform(play.coins) >= rows.keep[row]:
             continue
-        reward, cost = rewards[row], row_costs[row]
-        fold(stats, arm, 1.0, reward, cost, row_costs)
-        observe(terms, stats, memory, Outcome(arm, reward, cost, chance[0]))
-        sums[blocks[row], 0] += 1.0
-        sums[blocks[row], 1] += reward
-        sums[blocks[row], 2] += cost
-        arm = -1
-    held[0] = arm
+        reward, cost = rows.rewards[row], rows.costs[row]
+        take_outcome(rule, terms, play.rule, None, Outcome(arm, reward, cost, waiting.propensity), 1.0, rows.costs)
+        block = play.sums[rows.blocks[row]]
+        block[0] += 1.0
+        block[1] += reward
+        block[2] += cost
+        waiting.arm = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,27 +108,26 @@ class _Play:
 
     def __init__(self, chosen: Policy, terms: Terms, n_blocks: int, key: tuple[int, int], seed: int) -> None:
         numbers = chosen.numbers(terms)
-        known = terms.costs if terms.costs is not None else np.full(terms.n_arms, np.nan)
-        self._given = (tuple(numbers.values()), known, np.argsort(known, kind="stable"), terms.alpha, terms.horizon)
-        self._match = bind_rule(match_rows, chosen, terms, numbers, {"propensity": chosen.rule_under(terms).propensity})
-        self._memory = bind_rule(start_rule, chosen, terms, numbers)(*self._given)
-        self._stats = no_statistics(terms.n_arms)
-        self._own, self._coins = make_streams(seed, np.array([[*key, 0], [*key, 1]]))
-        self._held, self._chance = np.full(1, -1, np.int64), np.full(1, np.nan)
-        self.sums = np.zeros((n_blocks, 3))
+        self._given = given_terms(terms, numbers)
+        self._match = bind_rule(match_rows, chosen, terms, numbers)
+        start = bind_rule(start_rule, chosen, terms, numbers)
+        waiting = np.array([(-1, np.nan)], WaitingChoice)
+        own, coins = make_streams(seed, np.array([[*key, 0], [*key, 1]]))
+        self._state = ReplayState(start(self._given), waiting, own, coins, np.zeros((n_blocks, 3)))
 
-    def show(self, arms: NDArray[np.int32], rewards: Floats, costs: Floats, keep: Floats, blocks: NDArray[np.int64]) -> None:
-        state = (self._stats, self._memory, self._own, self._coins, self._held, self._chance)
-        self._match(*self._given, *state, arms, rewards, costs, keep, blocks, self.sums)
+    @property
+    def sums(self) -> Floats:
+        """(blocks, 3) rows matched, rewards and costs."""
+        return self._state.sums  # type: ignore[no-any-return]
+
+    def show(self, rows: LoggedRows) -> None:
+        self._match(self._given, self._state, rows)
 
 
 class _Segment:
     """The rows of one segment: which arms take part, how rows are thinned, and the plays."""
 
-    def __init__(
-        self, estimates: SegmentEstimates, chosen: Policy, alphas: Sequence[float], aggregates: Aggregates, number: int,
-        log: Log, *, plays: int, seed: int,
-    ) -> None:  # fmt: skip
+    def __init__(self, estimates: SegmentEstimates, aggregates: Aggregates, log: Log) -> None:
         sums = estimates.sums
         self.takes_part = np.flatnonzero(estimates.usable)
         self.place = np.full(len(log.arms.names), -1, np.int32)
@@ -123,27 +142,28 @@ class _Segment:
         lowest = sums.p_min[self.takes_part] if aggregates.weighted else np.where(self.shares > 0, self.shares, 1.0)
         self.weighted, self.least = aggregates.weighted, float(lowest.min(initial=1.0))
         self.refusal = "" if self.takes_part.size > 1 else "fewer than two arms of this segment have overlap enough"
-        costs = estimates.cost()[self.takes_part] if prices_are_listed(sums) else None
-        horizon = max(int(sums.rows * self.least), self.takes_part.size)
-        self.plays = {
-            alpha: [
-                _Play(
-                    chosen, Terms(self.takes_part.size, costs, alpha, horizon), aggregates.starts.size, (number, play), seed
-                )
-                for play in range(plays)
-            ]
-            for alpha in (alphas if not self.refusal else ())
-        }  # fmt: skip
+        self.costs = estimates.cost()[self.takes_part] if prices_are_listed(sums) else None
+        self.horizon = max(int(sums.rows * self.least), self.takes_part.size)
+        self.plays: dict[float, list[_Play]] = {}
 
-    def show(self, batch: LogBatch, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> None:
+    def start(self, chosen: Policy, alphas: Sequence[float], *, number: int, plays: int, seed: int) -> None:
+        """Begin the plays of a policy for every alpha. `number` is that of the segment, and names its random streams."""
+        if self.refusal:
+            return
+        for alpha in alphas:
+            terms = Terms(self.takes_part.size, self.costs, alpha, self.horizon)
+            self.plays[alpha] = [_Play(chosen, terms, self.strata.size, (number, play), seed) for play in range(plays)]
+
+    def show(self, batch: LogBatch, rows: Integers, blocks: Integers) -> None:
         arms = self.place[batch.arms[rows]]
         mine = arms >= 0
         rows, arms = rows[mine], arms[mine]
         where = blocks[rows]
         p = batch.propensities[rows] if self.weighted else self.shares[self.strata[where], arms]
+        shown = LoggedRows(arms, batch.rewards[rows], batch.costs[rows], self.least / p, where)
         for plays in self.plays.values():
             for play in plays:
-                play.show(arms, batch.rewards[rows], batch.costs[rows], self.least / p, where)
+                play.show(shown)
 
     def replayed(self, name: str, alpha: float, n_blocks: int) -> Replayed:
         if self.refusal:
@@ -169,19 +189,26 @@ def replay_policy(
     One rule serves each segment. Arms with too little overlap do not take part.
     """
     chosen = policy(spec)
-    if chosen.told:
+    if chosen.known_truths:
         raise ValueError(f"{chosen.name} is told the truth, and a log does not know it: try cs-ids")
-    if chosen.forgetting.label:
-        raise ValueError(
-            f"replay plays policies that keep all they have seen, got {chosen.label}: "
-            "thrifty recommend plays the others in simulation"
-        )
-    segments = [
-        _Segment(each, chosen, alphas, aggregates, number, log, plays=plays, seed=seed) for number, each in enumerate(estimates)
-    ]
-    places = np.array([log.segments.names.index(each.sums.name) for each in estimates])
+    chosen.check_keeps_all("replay", remedy="thrifty recommend plays the others in simulation")
+    segments = [_Segment(each, aggregates, log) for each in estimates]
+    for number, segment in enumerate(segments):
+        segment.start(chosen, alphas, number=number, plays=plays, seed=seed)
+    _show_log(log, aggregates, segments, [each.sums.name for each in estimates], progress)
+    names = [each.sums.name for each in estimates]
+    n_blocks = aggregates.starts.size
+    return {
+        alpha: [segment.replayed(name, alpha, n_blocks) for segment, name in zip(segments, names, strict=True)] for alpha in alphas
+    }
+
+
+def _show_log(
+    log: Log, aggregates: Aggregates, segments: Sequence[_Segment], names: Sequence[str], progress: Callable[[int], None] | None
+) -> None:
+    """Show every segment its rows, in the order of the log; segments side by side on all cores."""
     order_of = np.full(len(log.segments.names), -1)
-    order_of[places] = np.arange(places.size)
+    order_of[[log.segments.names.index(name) for name in names]] = np.arange(len(names))
     counted = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for batch in log.batches(progress):
@@ -190,19 +217,14 @@ def replay_policy(
             blocks = np.searchsorted(aggregates.starts, times, side="right") - 1
             numbers = order_of[batch.segments]
             order = np.argsort(numbers, kind="stable")
-            edges = np.searchsorted(numbers[order], np.arange(places.size + 1))
+            edges = np.searchsorted(numbers[order], np.arange(len(names) + 1))
             tasks = [
-                pool.submit(segments[number].show, batch, order[edges[number] : edges[number + 1]], blocks)
-                for number in range(places.size)
-                if edges[number] < edges[number + 1]
+                pool.submit(segment.show, batch, order[first:last], blocks)
+                for segment, first, last in zip(segments, edges[:-1], edges[1:], strict=True)
+                if first < last
             ]
             for task in tasks:
                 task.result()
-    names = [each.sums.name for each in estimates]
-    n_blocks = aggregates.starts.size
-    return {
-        alpha: [segment.replayed(name, alpha, n_blocks) for segment, name in zip(segments, names, strict=True)] for alpha in alphas
-    }
 
 
 def replayed_value(
@@ -212,14 +234,14 @@ def replayed_value(
 
     Segments count by their traffic. The variance is that of the bootstrap over blocks and that between plays.
     """
-    told = [(each, about) for each, about in zip(replayed, estimates, strict=True) if not each.refusal]
-    if not told:
+    answered = [(each, about) for each, about in zip(replayed, estimates, strict=True) if not each.refusal]
+    if not answered:
         return np.full(3, np.nan), np.full(3, np.nan), 0.0
-    traffic = np.add.reduce([about.traffic for _, about in told])
+    traffic = np.add.reduce([about.traffic for _, about in answered])
     results = []
     for metric in (1, 2):
-        together, apart = np.zeros(weights.shape[0]), np.zeros(told[0][0].sums.shape[0])
-        for each, about in told:
+        together, apart = np.zeros(weights.shape[0]), np.zeros(answered[0][0].sums.shape[0])
+        for each, about in answered:
             of_blocks = each.sums.mean(axis=0)
             together += about.traffic * (weights @ of_blocks[:, metric]) / np.maximum(weights @ of_blocks[:, 0], 1e-300)
             apart += about.traffic[0] * each.sums[:, :, metric].sum(axis=1) / each.sums[:, :, 0].sum(axis=1)
@@ -229,4 +251,4 @@ def replayed_value(
         between = apart.var(ddof=1) / apart.size if apart.size > 1 else 0.0
         half = float(np.sqrt(half**2 + (1.96**2) * between))
         results.append(np.array([together[0], together[0] - half, together[0] + half]))
-    return results[0], results[1], sum(each.matches for each, _ in told)
+    return results[0], results[1], sum(each.matches for each, _ in answered)

@@ -18,7 +18,7 @@ from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.compiling import COMPILER, Kernel, compile_mode
 from thrifty.router.counting import ForgettingKernels, add_pending, count_decision, count_outcome, probe_arm
 from thrifty.router.frame import empty_frame
-from thrifty.router.kernels import RuleKernels, choose_arm, look, observe_outcome
+from thrifty.router.kernels import PackedRule, choose_arm, look, observe_outcome
 from thrifty.router.packing import Bytes, Layout, tuple_maker
 from thrifty.router.records import DecisionRecord
 from thrifty.router.segment_sums import SegmentSums
@@ -84,7 +84,7 @@ class RuleCode:
         self._parameters = namedtuple("Parameters", numbers)  # type: ignore[misc]
         self._init = interpreted(rule.init)
         memory = self.new_memory(example, numbers, 2)
-        kernels = RuleKernels(
+        kernels = PackedRule(
             choose=rule.choose,
             observe=rule.observe,
             propensity=rule.propensity,

@@ -38,8 +38,8 @@ from thrifty.statistics import Outcome, copy_sums
 from thrifty.streams import start_stream, uniform
 
 
-class RuleKernels(NamedTuple):
-    """The compiled functions of one rule: what `choose_arm` and `observe_outcome` are bound to."""
+class PackedRule(NamedTuple):
+    """The compiled functions of a rule whose memory is packed: what `choose_arm` and `observe_outcome` are bound to."""
 
     choose: Any
     observe: Any

@@ -105,8 +105,10 @@ def _check_policy(spec: str) -> None:
     if not isinstance(spec, str):
         raise ValueError(f"policy must be a name such as cs-ids, got {spec!r:.80}")
     chosen = policy(spec)
-    if chosen.told:
-        raise ValueError(f"policy {chosen.name} is given the truth ({', '.join(chosen.told)}), which no router knows: take another")
+    if chosen.known_truths:
+        raise ValueError(
+            f"policy {chosen.name} is given the truth ({', '.join(chosen.known_truths)}), which no router knows: take another"
+        )
     if chosen.forgetting.kept > MOST_KEPT:
         raise ValueError(f"a router's window can hold at most {MOST_KEPT} outcomes, got {chosen.forgetting.label}")
 

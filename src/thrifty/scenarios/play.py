@@ -38,7 +38,7 @@ def left_out(scenario: Scenario) -> dict[str, str]:
     """
     reasons = {}
     for name, each in list_policies().items():
-        if each.told:
+        if each.known_truths:
             reasons[name] = "knows the optimal arm; regret is measured against it"
         elif scenario.cost_scale is not None and each.rule_for_unknown_costs is None:
             reasons[name] = "needs to know the costs, and here they are unknown"

@@ -25,8 +25,10 @@ def turned_against(policy: str, costs: Sequence[float], alpha: float, *, rounds:
     kind = Instance(np.ones(n_arms), costs, alpha)
     pieces: list[tuple[int, Instance]] = []
     for t in range(checked_count("rounds", rounds)):
-        told = max(t + 1, n_arms)
-        trace = simulate(Changing([*pieces, (t, kind)]), policy, rounds=told, runs=runs, seed=seed, checkpoints=1, trace=True)
+        rounds_played = max(t + 1, n_arms)
+        trace = simulate(
+            Changing([*pieces, (t, kind)]), policy, rounds=rounds_played, runs=runs, seed=seed, checkpoints=1, trace=True
+        )
         played = np.asarray(trace.results[0].trace)[:, t]
         means = np.ones(n_arms)
         means[np.bincount(played, minlength=n_arms).argmax()] = 0.0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Integers
 from thrifty.compiled import builder, index, kernel, record
 
 Due = record(
@@ -28,10 +29,10 @@ NONE = -1
 class Calendar(NamedTuple):
     """Lists of entries, one per slot, and one of those that were released."""
 
-    last: NDArray[np.int64]  # (S,) the place of the last entry of every slot, or of its head
-    links: NDArray[np.int64]  # (S + room,) the place of the following entry, NONE at the end
+    last: Integers  # (S,) the place of the last entry of every slot, or of its head
+    links: Integers  # (S + room,) the place of the following entry, NONE at the end
     entries: NDArray[np.void]  # (S + room,) of which heads have none
-    free: NDArray[np.int64]  # the place of the first released entry, or NONE; the first place that was never used
+    free: Integers  # the place of the first released entry, or NONE; the first place that was never used
 
 
 @builder

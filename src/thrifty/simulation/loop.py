@@ -1,57 +1,47 @@
-"""The loop: one driver for every rule. It counts pulls and knows no mathematics of any policy."""
+"""The simulator's loop: one driver for every rule. It counts pulls and knows no mathematics of any policy."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.compiled import driver, index, kernel
+from thrifty.compiled import builder, driver, index, inlined, kernel
 from thrifty.environments.feedback import NEVER, draw_arrival
 from thrifty.environments.sampling import draw_cost, draw_reward, laws_of_piece
-from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
-from thrifty.policies.contract import RuleTerms, next_horizon, refresh, refresh_all, start
+from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
+from thrifty.policies.step import RuleState, decide, start_memory, start_state, take_outcome
 from thrifty.simulation.calendar import NONE, enter, following, is_due, new_calendar, release, take_due, with_room
-from thrifty.statistics import Outcome, fold, no_statistics
+from thrifty.statistics import Outcome
 
 # Pulls times arms between two looks at the stop flag: too many to cost anything, too few to keep Ctrl-C waiting for a second.
 _SLICE = 100_000
 _NEVER = 1 << 62
 
 
-@kernel
-def take_outcome(take_in, observe, terms, stats, memory, recollection, outcome, seen, costs):
-    """Fold an outcome, or the correction of one, and tell the rule. True when it should begin again.
+class SimulatedWorld(NamedTuple):
+    """A world as the loop reads it. A world that changes has several pieces, one after another."""
 
-    `recollection` is None where nothing is forgotten; the rest is then not even compiled.
-    """
-    if recollection is None:
-        fold(stats, outcome.arm, seen, outcome.reward, outcome.cost, costs)
-        observe(terms, stats, memory, outcome)
-        return False
-    changed = take_in(stats, recollection, outcome.arm, seen, outcome.reward, outcome.cost, costs)
-    observe(terms, stats, memory, outcome)
-    if changed == NOTHING_ELSE:
-        return False
-    if changed >= 0:
-        refresh(observe, terms, stats, memory, index(changed))
-    elif changed == EVERYTHING:
-        refresh_all(observe, terms, stats, memory)
-    return changed == RESTART
+    starts: Any  # (pieces,) the first round of every piece
+    rewards: Any  # the laws of all arms of all pieces
+    costs: Any  # the same of costs; None if costs are known
+    feedback: Any  # when outcomes come back; None if at once
+    slots: int  # of the calendar of outcomes
 
 
-@kernel
-def take_due_outcomes(take_in, observe, terms, stats, memory, recollection, calendar, t, costs):
-    """Take every outcome that arrives after the decision of round `t`, in the order in which they were entered."""
-    again = False
-    place = take_due(calendar, t)
-    while place != NONE:
-        place = index(place)
-        due, after = calendar.entries[place], following(calendar, place)
-        if is_due(calendar, place, t):
-            arm = index(due.arm)
-            stats[arm].pending -= due.seen
-            outcome = Outcome(arm, due.reward, due.cost, due.propensity)
-            again |= take_outcome(take_in, observe, terms, stats, memory, recollection, outcome, 1.0 * due.seen, costs)
-            release(calendar, place)
-        place = after
-    return again
+class RunStreams(NamedTuple):
+    """The random streams of all runs, (runs, 4), or of one run, (4,)."""
+
+    world: Any
+    own: Any  # the policy's
+    delay: Any
+
+
+class RunRecord(NamedTuple):
+    """What the loop writes, but for `stop`, which it reads."""
+
+    pulls: Any  # (runs, checkpoints, K)
+    traces: Any  # (runs, rounds) the chosen arms; None if they are not kept
+    progress: Any  # (1,) rounds played so far
+    stop: Any  # (1,) True if the loop is to end soon
 
 
 @kernel
@@ -69,98 +59,128 @@ def send(calendar, feedback, t, outcome, stream):
 
 
 @kernel
-def play_rounds(
-    choose, observe, propensity, take_in, probe, terms, stats, memory, recollection, rewards, costs, feedback, calendar,
-    world_stream, own_stream, delay_stream, first, last, trace,
-):  # fmt: skip
-    """Rounds `first` to `last - 1` of one run: choose, draw the outcome, fold it at once or when it arrives, tell the rule.
+def take_due_outcomes(rule, terms, state, recollection, calendar, t, costs):
+    """Take every outcome that arrives after the decision of round `t`, in the order in which they were entered."""
+    again = False
+    place = take_due(calendar, t)
+    while place != NONE:
+        place = index(place)
+        due, after = calendar.entries[place], following(calendar, place)
+        if is_due(calendar, place, t):
+            arm = index(due.arm)
+            state.stats[arm].pending -= due.seen
+            outcome = Outcome(arm, due.reward, due.cost, due.propensity)
+            again |= take_outcome(rule, terms, state, recollection, outcome, 1.0 * due.seen, costs)
+            release(calendar, place)
+        place = after
+    return again
 
-    `costs` is None where they are known, `feedback` and `calendar` are None where outcomes come at once, `trace` is None unless
-    the arms are kept; each is compiled only where it is used.
-    Returns the round it came to, and whether the rule should begin again there.
+
+@kernel
+def play_rounds(rule, terms, state, recollection, rewards, costs, feedback, calendar, streams, first, last, trace):
+    """Rounds `first` to `last - 1` of one run, in one piece of the world.
+
+    `recollection` is None if nothing is forgotten, `costs` if they are known, `feedback` and `calendar` if outcomes come at
+    once, `trace` if the arms are not kept: what they need is compiled only where it is used.
+    Returns the first round that was not played, and whether the rule should begin again there.
     """
     cost = np.nan
     for t in range(first, last):
-        arm, chance = probe(stats, recollection, t), np.nan
-        if arm < 0:
-            arm = choose(terms, stats, memory, own_stream)
-            chance = propensity(terms, stats, memory, arm)
-        arm = index(arm)
-        stats[arm].sent += 1
-        reward = draw_reward(rewards, arm, world_stream)
+        arm, propensity = decide(rule, terms, state, recollection, streams.own, t)
+        reward = draw_reward(rewards, arm, streams.world)
         if costs is not None:
-            cost = draw_cost(costs, arm, world_stream)
+            cost = draw_cost(costs, arm, streams.world)
         if trace is not None:
             trace[t] = arm
-        outcome = Outcome(arm, reward, cost, chance)
+        outcome = Outcome(arm, reward, cost, propensity)
         if feedback is None:
-            again = take_outcome(take_in, observe, terms, stats, memory, recollection, outcome, 1.0, costs)
+            again = take_outcome(rule, terms, state, recollection, outcome, 1.0, costs)
         else:
-            stats[arm].pending += 1
-            send(calendar, feedback, t, outcome, delay_stream)
-            again = take_due_outcomes(take_in, observe, terms, stats, memory, recollection, calendar, t, costs)
+            state.stats[arm].pending += 1
+            send(calendar, feedback, t, outcome, streams.delay)
+            again = take_due_outcomes(rule, terms, state, recollection, calendar, t, costs)
         if again:
             return t + 1, True
     return last, False
 
 
 @driver
-def replicate(
-    init, choose, observe, parts, Parameters, propensity, begin, take_in, probe,
-    numbers, known_costs, by_cost, alpha, horizon, longest, starts, rewards, costs, feedback, slots, recall,
-    world_streams, own_streams, delay_streams, checkpoints, pulls, traces, progress, stop,
-):  # fmt: skip
-    """Play whole runs, one per row of the streams; write the pulls at every checkpoint into `pulls` (runs, checkpoints, K).
+def replicate(rule, given, world, longest, forgetting_numbers, streams, checkpoints, record):
+    """Play whole runs, one per row of the streams, and write the pulls at every checkpoint.
 
-    `starts`, `known_costs` and `by_cost` have a row per piece of the world. A `horizon` of 0 is unknown: the rule reckons with one
-    that grows, up to `longest`. `feedback` is None where outcomes come at once.
-    `progress[0]` counts the rounds played so far. Returns the number of whole runs: fewer than asked when `stop[0]` was set.
+    `given` has a row of costs per piece of the world. A `given.horizon` of 0 is unknown: the rule gets one that grows, up to
+    `longest`. Returns the number of whole runs: fewer than asked if `record.stop[0]` was set.
     """
-    parameters = Parameters(*numbers)
-    n_arms = known_costs.shape[1]
-    for run in range(world_streams.shape[0]):
-        stats = no_statistics(n_arms)
-        recollection = begin(n_arms, recall)
-        piece, reckoned, raise_at = 0, horizon, _NEVER
-        if horizon == 0:
-            raise_at = next_horizon(0, n_arms)
-            reckoned = min(raise_at, longest)
-        terms = RuleTerms(known_costs[0], by_cost[0], alpha, reckoned, parameters, parts)
-        memory = start(init, terms)
-        calendar = None if feedback is None else new_calendar(slots, 1)
-        first, again, other_terms = 0, False, False
+    n_arms = given.costs.shape[1]
+    for run in range(record.pulls.shape[0]):
+        mine = RunStreams(streams.world[run], streams.own[run], streams.delay[run])
+        piece, first, again, other_terms = 0, np.int64(0), False, False  # numba would compile `play_rounds` for a literal 0 too
+        raise_at = next_horizon(first, n_arms) if given.horizon == 0 else _NEVER
+        terms = terms_of_piece(rule, given, piece, min(given.horizon or raise_at, longest))
+        state, recollection = start_state(rule, terms), rule.begin(n_arms, forgetting_numbers)
+        calendar, trace = start_calendar(world.feedback, world.slots), trace_of(record.traces, run)
         for checkpoint in range(checkpoints.size):
             while first < checkpoints[checkpoint]:
-                if stop[0]:
+                if record.stop[0]:
                     return run
-                if piece + 1 < starts.size and first == starts[piece + 1]:
+                if first == start_of(world.starts, piece + 1):
                     piece += 1
-                    if not np.array_equal(known_costs[piece], known_costs[piece - 1]):
-                        again = other_terms = True
+                    again = other_terms = again or not np.array_equal(given.costs[piece], given.costs[piece - 1])
                 if first >= raise_at:
                     raise_at = next_horizon(first, n_arms)
-                    other_terms = other_terms or reckoned < longest
-                    reckoned = min(raise_at, longest)
+                    other_terms = other_terms or terms.horizon < longest
                 if other_terms:
-                    terms = RuleTerms(known_costs[piece], by_cost[piece], alpha, reckoned, parameters, parts)
+                    terms = terms_of_piece(rule, given, piece, min(given.horizon or raise_at, longest))
                 if again:
-                    memory = start(init, terms)
+                    state = RuleState(state.stats, start_memory(rule, terms))
                 if again or other_terms:
-                    refresh_all(observe, terms, stats, memory)
+                    refresh_all(rule.observe, terms, state.stats, state.memory)
                     other_terms = False
-                last = min(first + max(_SLICE // n_arms, 100), checkpoints[checkpoint], raise_at)
-                if piece + 1 < starts.size:
-                    last = min(last, starts[piece + 1])
-                if feedback is not None:
-                    calendar = with_room(calendar, 2 * (last - first))
+                last = min(checkpoints[checkpoint], raise_at, start_of(world.starts, piece + 1), first + max(_SLICE // n_arms, 100))
+                calendar = extend_calendar(calendar, 2 * (last - first))
+                rewards, costs = laws_of_piece(world.rewards, piece, n_arms), costs_of_piece(world.costs, piece, n_arms)
                 came_to, again = play_rounds(
-                    choose, observe, propensity, take_in, probe, terms, stats, memory, recollection,
-                    laws_of_piece(rewards, piece, n_arms), None if costs is None else laws_of_piece(costs, piece, n_arms),
-                    feedback, calendar, world_streams[run], own_streams[run], delay_streams[run], first, last,
-                    None if traces is None else traces[run],
-                )  # fmt: skip
-                progress[0] += came_to - first
+                    rule, terms, state, recollection, rewards, costs, world.feedback, calendar, mine, first, last, trace
+                )
+                record.progress[0] += came_to - first
                 first = came_to
             for arm in range(n_arms):
-                pulls[run, checkpoint, arm] = stats[arm].sent
-    return world_streams.shape[0]
+                record.pulls[run, checkpoint, arm] = state.stats[arm].sent
+    return record.pulls.shape[0]
+
+
+@inlined
+def terms_of_piece(rule, given, piece, horizon):
+    """What the rule knows in one piece of the world."""
+    parameters = rule.Parameters(*given.numbers)
+    return RuleTerms(given.costs[piece], given.by_cost[piece], given.alpha, horizon, parameters, rule.parts)
+
+
+@driver
+def costs_of_piece(costs, piece, n_arms):
+    """The laws of the costs in one piece; None if costs are known."""
+    return None if costs is None else laws_of_piece(costs, piece, n_arms)
+
+
+@driver
+def trace_of(traces, run):
+    """The trace of one run; None if arms are not kept."""
+    return None if traces is None else traces[run]
+
+
+@inlined
+def start_of(starts, piece):
+    """The first round of a piece, which may not exist."""
+    return starts[piece] if piece < starts.size else _NEVER
+
+
+@builder
+def start_calendar(feedback, slots):
+    """An empty calendar; None if outcomes come back at once."""
+    return None if feedback is None else new_calendar(slots, 1)
+
+
+@builder
+def extend_calendar(calendar, room):
+    """The same calendar with room for so many more entries; None if there is none."""
+    return None if calendar is None else with_room(calendar, room)

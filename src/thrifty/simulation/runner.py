@@ -10,16 +10,16 @@ from functools import cached_property
 from importlib.metadata import version
 
 import numpy as np
-from numpy.typing import NDArray
 
+from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import source_digest
 from thrifty.environments import Changing, Feedback, World
-from thrifty.environments.sampling import LawTable, tabulate
+from thrifty.environments.sampling import tabulate
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule
+from thrifty.policies.binding import bind_rule, given_terms
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
-from thrifty.simulation.loop import replicate
+from thrifty.simulation.loop import RunRecord, RunStreams, SimulatedWorld, replicate
 from thrifty.simulation.results import PolicyRuns, Runs
 from thrifty.streams import make_streams
 
@@ -65,27 +65,36 @@ def simulate(
     [1000, 1000, 1000, 1000]
 
     """
-    world = World.of(world) if isinstance(world, Instance) else world
+    runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
+    threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
+    course = _course_of(world, horizon, rounds, feedback, seed, spacing=checkpoints, runs=runs)
+    tasks = [_Task(each, course, runs=runs, trace=trace) for each in _checked_policies(policies)]
+    return course.gather(tasks, _play(tasks, threads, progress))
+
+
+def _checked_policies(policies: Sequence[str | Policy] | str | Policy) -> list[Policy]:
     chosen = [policy(spec) for spec in ([policies] if isinstance(policies, (str, Policy)) else policies)]
     if not chosen:
         raise ValueError("policies must name at least one policy")
-    runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
-    threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
-    rounds = _checked_rounds(rounds, horizon, world.instance.n_arms)
+    return chosen
+
+
+def _course_of(
+    world: Instance | World | Changing,
+    horizon: int | None,
+    rounds: int | None,
+    feedback: Feedback | None,
+    seed: int,
+    *,
+    spacing: int | Sequence[int] | str,
+    runs: int,
+) -> "_Course":
+    world = World.of(world) if isinstance(world, Instance) else world
+    n_arms = world.instance.n_arms
+    rounds = _checked_rounds(rounds, horizon, n_arms)
     changes = [start for start, _ in world.pieces if 0 < start < rounds]
-    moments = np.union1d(checked_checkpoints(checkpoints, rounds, world.instance.n_arms * runs), changes).astype(np.int64)
-    course = _Course(world, horizon, rounds, moments, feedback, seed)
-    tasks = [_Task(each, course, runs=runs, trace=trace) for each in chosen]
-    completed = _play(tasks, threads, progress)
-    return Runs(
-        world=world.to_dict(),
-        pieces=tuple((start, each.instance) for start, each in world.pieces),
-        rounds=rounds,
-        horizon=horizon,
-        feedback=feedback.to_dict() if feedback is not None else None,
-        checkpoints=moments,
-        results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),
-    )
+    moments = np.union1d(checked_checkpoints(spacing, rounds, n_arms * runs), changes).astype(np.int64)
+    return _Course(world, horizon, rounds, moments, feedback, seed)
 
 
 def _checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int:
@@ -107,48 +116,60 @@ class _Course:
     world: World | Changing
     horizon: int | None
     rounds: int
-    moments: NDArray[np.int64]
+    moments: Integers
     feedback: Feedback | None
     seed: int
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        return np.array([start for start, _ in self.world.pieces], dtype=np.int64)
-
-    @cached_property
-    def known_costs(self) -> NDArray[np.float64]:
-        """(pieces, K), NaN where costs are unknown."""
+    def known_costs(self) -> Floats:
+        """(pieces, K), NaN if costs are unknown."""
         costs = np.array([each.instance.costs for _, each in self.world.pieces])
         return costs if self.world.costs_known else np.full_like(costs, np.nan)
 
     @cached_property
-    def rewards(self) -> LawTable:
-        return tabulate([law for _, each in self.world.pieces for law in each.rewards])
+    def simulated(self) -> SimulatedWorld:
+        """The world as the loop reads it."""
+        worlds = [each for _, each in self.world.pieces]
+        costs = None if self.world.costs_known else tabulate([law for each in worlds for law in each.costs])  # type: ignore[misc]
+        return SimulatedWorld(
+            starts=np.array([start for start, _ in self.world.pieces], dtype=np.int64),
+            rewards=tabulate([law for each in worlds for law in each.rewards]),
+            costs=costs,
+            feedback=None if self.feedback is None else self.feedback.numbers,
+            slots=0 if self.feedback is None else self.feedback.slots,
+        )
 
-    @cached_property
-    def costs(self) -> LawTable | None:
-        return None if self.world.costs_known else tabulate([law for _, each in self.world.pieces for law in each.costs])  # type: ignore[misc]
+    def streams(self, first: int, last: int) -> RunStreams:
+        """The streams of runs `first` to `last - 1`."""
+        made = [make_streams(self.seed, np.array([(run, use) for run in range(first, last)])) for use in (_WORLD, _POLICY, _DELAY)]
+        return RunStreams(*made)
+
+    def gather(self, tasks: list["_Task"], completed: list[Booleans]) -> Runs:
+        """The results of all policies."""
+        return Runs(
+            world=self.world.to_dict(),
+            pieces=tuple((start, each.instance) for start, each in self.world.pieces),
+            rounds=self.rounds,
+            horizon=self.horizon,
+            feedback=self.feedback.to_dict() if self.feedback is not None else None,
+            checkpoints=self.moments,
+            results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),
+        )
 
 
 class _Task:
     """One policy's runs: the bound kernel, its inputs, and the arrays it writes into."""
 
     def __init__(self, chosen: Policy, course: _Course, *, runs: int, trace: bool) -> None:
-        n_arms, way = course.world.instance.n_arms, chosen.forgetting
-        way.check(n_arms)
-        if chosen.told and course.starts.size > 1:
+        n_arms, forgetting = course.world.instance.n_arms, chosen.forgetting
+        forgetting.check(n_arms)
+        if chosen.known_truths and len(course.world.pieces) > 1:
             raise ValueError(f"{chosen.name} is told the optimal arm of one instance, and this world changes: leave it out")
-        truth = {name: float(getattr(course.world.instance, name)) for name in chosen.told}
+        truth = {name: float(getattr(course.world.instance, name)) for name in chosen.known_truths}
         self.policy, self.course = chosen, course
-        self.terms = course.world.terms(way.horizon(course.horizon, n_arms))
+        self.terms = course.world.terms(forgetting.horizon(course.horizon, n_arms))
         self.numbers = chosen.numbers(self.terms, truth)
-        more = {
-            "propensity": chosen.rule_under(self.terms).propensity,
-            "begin": way.begin,
-            "take_in": way.take_in,
-            "probe": way.probe,
-        }
-        self.kernel = bind_rule(replicate, chosen, self.terms, self.numbers, more)
+        self.kernel = bind_rule(replicate, chosen, self.terms, self.numbers)
         self.pulls = np.zeros((runs, course.moments.size, n_arms), dtype=np.int64)
         self.traces = np.zeros((runs, course.rounds), dtype=np.int32) if trace else None
 
@@ -156,40 +177,20 @@ class _Task:
     def runs(self) -> int:
         return self.pulls.shape[0]
 
-    def play(self, first: int, last: int, played: NDArray[np.int64], stop: NDArray[np.bool_]) -> int:
+    def play(self, first: int, last: int, played: Integers, stop: Booleans) -> int:
         """Play runs `first` to `last - 1`; the number of those that were played to the end."""
-        course, way = self.course, self.policy.forgetting
-        longest = _LONGEST if math.isinf(way.span) else max(int(way.span), self.terms.n_arms)
-
-        def streams(purpose: int) -> NDArray[np.uint64]:
-            return make_streams(course.seed, np.array([(run, purpose) for run in range(first, last)]))
-
+        course, forgetting = self.course, self.policy.forgetting
+        by_cost = np.argsort(course.known_costs, axis=1, kind="stable")
+        given = given_terms(self.terms, self.numbers)._replace(costs=course.known_costs, by_cost=by_cost)
+        longest = _LONGEST if math.isinf(forgetting.span) else max(int(forgetting.span), self.terms.n_arms)
+        traces = None if self.traces is None else self.traces[first:last]
+        record = RunRecord(self.pulls[first:last], traces, played, stop)
+        streams = course.streams(first, last)
         with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
-            whole: int = self.kernel(
-                tuple(self.numbers.values()),
-                course.known_costs,
-                np.argsort(course.known_costs, axis=1, kind="stable"),
-                self.terms.alpha,
-                self.terms.horizon or 0,
-                longest,
-                course.starts,
-                course.rewards,
-                course.costs,
-                None if course.feedback is None else course.feedback.numbers,
-                0 if course.feedback is None else course.feedback.slots,
-                way.numbers,
-                streams(_WORLD),
-                streams(_POLICY),
-                streams(_DELAY),
-                course.moments,
-                self.pulls[first:last],
-                None if self.traces is None else self.traces[first:last],
-                played,
-                stop,
-            )
+            whole: int = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
         return whole
 
-    def result(self, completed: NDArray[np.bool_]) -> PolicyRuns:
+    def result(self, completed: Booleans) -> PolicyRuns:
         return PolicyRuns(
             policy=self.policy.label,
             parameters=self.numbers,
@@ -201,14 +202,14 @@ class _Task:
         )
 
 
-def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[NDArray[np.bool_]]:
+def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[Booleans]:
     """Which runs of each task were completed: all of them, unless somebody pressed Ctrl-C."""
     stop = np.zeros(1, dtype=np.bool_)
     total = sum(task.runs * task.course.rounds for task in tasks)
     completed = [np.zeros(task.runs, dtype=np.bool_) for task in tasks]
-    counters: list[NDArray[np.int64]] = []
+    rounds_played: list[Integers] = []
 
-    def work(number: int, first: int, last: int, played: NDArray[np.int64]) -> None:
+    def work(number: int, first: int, last: int, played: Integers) -> None:
         whole = tasks[number].play(first, last, played, stop)
         completed[number][first : first + whole] = True
 
@@ -216,10 +217,10 @@ def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None]
         futures: list[Future[None]] = []
         for number, task in enumerate(tasks):
             for first, last in _shares(task.runs, threads):
-                counters.append(np.zeros(1, dtype=np.int64))
-                futures.append(pool.submit(work, number, first, last, counters[-1]))
+                rounds_played.append(np.zeros(1, dtype=np.int64))
+                futures.append(pool.submit(work, number, first, last, rounds_played[-1]))
         try:
-            _wait(futures, lambda: int(sum(counter[0] for counter in counters)), total, progress)
+            _wait(futures, lambda: int(sum(each[0] for each in rounds_played)), total, progress)
         except KeyboardInterrupt:
             stop[0] = True
             for future in futures:

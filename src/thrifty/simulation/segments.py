@@ -2,90 +2,84 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.borrowing import Spread, borrow, count_segment, distance
-from thrifty.compiled import driver, index, kernel
+from thrifty.arrays import Floats, Integers
+from thrifty.borrowing import Spread, count_with_parents, write_effective
+from thrifty.compiled import driver, inlined, kernel
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule
-from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all, start
+from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
+from thrifty.policies.step import decide, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
-from thrifty.statistics import ArmStatistics, Outcome, copy_sums, fold
+from thrifty.statistics import ArmStatistics, Outcome
 from thrifty.streams import below, make_streams, uniform
 
-
-@kernel
-def look(sums, spread, parents, segment, eyes):
-    """Write what the rule of a segment sees: its own sums, and what it borrows from every level above it."""
-    for arm in range(eyes.size):
-        copy_sums(sums[segment, arm], eyes[arm])
-    apart, level = 0.0, segment
-    while parents[level] >= 0:
-        above = parents[level]
-        apart += distance(spread[above])
-        for arm in range(eyes.size):
-            borrow(sums[level, arm], sums[above, arm], apart, eyes[arm])
-        level = above
+_WORLD, _POLICY = 0, 1  # the streams of a run
 
 
-@kernel
-def count(sums, spread, parents, segment, arm, reward):
-    """Count one decision and its outcome in the segment and in every level above it."""
-    level = segment
-    while level >= 0:
-        mine, above = sums[level], parents[level]
-        before, won_before = mine[arm].seen, mine[arm].reward_sum
-        mine[arm].sent += 1
-        fold(mine, arm, 1.0, reward, np.nan, None)
-        if above >= 0:
-            count_segment(spread[above, arm], -1.0, before, won_before)
-            count_segment(spread[above, arm], 1.0, mine[arm].seen, mine[arm].reward_sum)
-        level = above
+class SegmentTree(NamedTuple):
+    """The statistics of all nodes of a tree of segments. The first S nodes are the segments, the last one is the root."""
+
+    parents: Any  # (nodes,) the node above; -1 for the root
+    sums: Any  # (nodes, K) of a node and all below it
+    spread: Any  # (nodes, K) how the nodes directly below differ
+
+
+class SegmentStreams(NamedTuple):
+    """The random streams of all runs, (runs, 4), or of one run, (4,)."""
+
+    world: Any
+    own: Any  # the policy's
 
 
 @driver
-def replicate_segments(
-    init, choose, observe, parts, Parameters, numbers, costs, by_cost, alpha, leaning, means, parents, world_streams, own_streams,
-    rounds, pulls,
-):  # fmt: skip
-    """Whole runs: every round a segment is drawn, its rule chooses, the outcome comes at once. `pulls` is (runs, S, K).
+def replicate_segments(rule, given, means, parents, leaning, streams, rounds, pulls):
+    """Whole runs: every round a segment is drawn, its rule chooses, the outcome comes at once.
 
-    The first S nodes of the tree `parents` are the segments; the parent of the root is -1.
+    `means` are (S, K), `parents` as in `SegmentTree`, `pulls` (runs, S, K). With `leaning` segments borrow from each other.
     """
-    parameters = Parameters(*numbers)
     n_segments, n_arms = means.shape
     for run in range(pulls.shape[0]):
-        sums = np.zeros((parents.size, n_arms), ArmStatistics)
-        spread = np.zeros((parents.size, n_arms), Spread)
-        eyes = np.zeros((n_segments, n_arms), ArmStatistics)
+        sums, spread = np.zeros((parents.size, n_arms), ArmStatistics), np.zeros((parents.size, n_arms), Spread)
+        tree, mine = SegmentTree(parents, sums, spread), SegmentStreams(streams.world[run], streams.own[run])
         decisions = np.zeros(n_segments, np.int64)
         horizons = np.full(n_segments, next_horizon(0, n_arms))
-        first = RuleTerms(costs, by_cost, alpha, horizons[0], parameters, parts)
-        memories = [start(init, first) for _ in range(n_segments)]
+        states = [start_state(rule, terms_of_segment(rule, given, horizons[0])) for _ in range(n_segments)]
         for _ in range(rounds):
-            segment = below(world_streams[run], n_segments)
-            memory, seen = memories[segment], eyes[segment]
+            segment = below(mine.world, n_segments)
             grown = decisions[segment] >= horizons[segment]
             if grown:
                 horizons[segment] = next_horizon(decisions[segment], n_arms)
-            terms = RuleTerms(costs, by_cost, alpha, horizons[segment], parameters, parts)
-            if leaning:
-                look(sums, spread, parents, segment, seen)
-            if leaning or grown:
-                refresh_all(observe, terms, seen, memory)
-            arm = index(choose(terms, seen, memory, own_streams[run]))
-            reward = 1.0 * (uniform(world_streams[run]) < means[segment, arm])
-            count(sums, spread, parents, segment, arm, reward)
-            seen[arm].sent += 1
-            fold(seen, arm, 1.0, reward, np.nan, None)
-            observe(terms, seen, memory, Outcome(arm, reward, np.nan, np.nan))
+            terms = terms_of_segment(rule, given, horizons[segment])
+            arm = play_segment(rule, terms, states[segment], tree, segment, leaning, grown, means[segment], mine)
             decisions[segment] += 1
             pulls[run, segment, arm] += 1
 
 
-def parents_of(paths: Sequence[str]) -> NDArray[np.int64]:
+@inlined
+def terms_of_segment(rule, given, horizon):
+    """What the rule of a segment knows."""
+    return RuleTerms(given.costs, given.by_cost, given.alpha, horizon, rule.Parameters(*given.numbers), rule.parts)
+
+
+@kernel
+def play_segment(rule, terms, state, tree, segment, leaning, grown, means, streams):
+    """One decision in a segment and its outcome; returns the arm. `grown` says that the horizon is a new one."""
+    if leaning:
+        write_effective(tree.sums, tree.spread, tree.parents, segment, state.stats)
+    if leaning or grown:
+        refresh_all(rule.observe, terms, state.stats, state.memory)
+    arm, propensity = decide(rule, terms, state, None, streams.own, 0)
+    reward = 1.0 * (uniform(streams.world) < means[arm])
+    count_with_parents(tree.sums, tree.spread, tree.parents, segment, arm, reward)
+    take_outcome(rule, terms, state, None, Outcome(arm, reward, np.nan, propensity), 1.0, None)
+    return arm
+
+
+def parents_of(paths: Sequence[str]) -> Integers:
     """The tree of segments as the number of every node's parent: the segments first, then what lies above them, the root last.
 
     >>> parents_of(["DE/vodafone", "DE/telekom", "FR"]).tolist()
@@ -113,10 +107,10 @@ class SegmentRuns:
 
     policy: str
     segments: tuple[Instance, ...]
-    pulls: NDArray[np.int64]
+    pulls: Integers
 
     @property
-    def total_regret(self) -> NDArray[np.float64]:
+    def total_regret(self) -> Floats:
         """(runs,) quality and cost regret, summed over segments."""
         gaps = np.array([each.quality_gaps + each.cost_gaps for each in self.segments])
         return np.asarray(np.einsum("rsk,sk->r", self.pulls, gaps))
@@ -156,15 +150,13 @@ def simulate_segments(
     if any((each.costs != one.costs).any() or each.alpha != one.alpha for each in instances):
         raise ValueError("all segments must have the same costs and the same alpha: they share their arms")
     found = policy(chosen)
+    found.check_keeps_all("a simulation of segments")
     terms = Terms(n_arms=one.n_arms, costs=one.costs, alpha=one.alpha, horizon=None)
     numbers = found.numbers(terms)
     play = bind_rule(replicate_segments, found, terms, numbers)
     pulls = np.zeros((checked_count("runs", runs), len(instances), one.n_arms), np.int64)
-    streams = [make_streams(seed, np.array([(run, purpose) for run in range(runs)])) for purpose in (0, 1)]
+    streams = SegmentStreams(*(make_streams(seed, np.array([(run, use) for run in range(runs)])) for use in (_WORLD, _POLICY)))
+    means, parents = np.array([each.means for each in instances]), parents_of(list(by_path))
     with np.errstate(over="ignore"):
-        play(
-            tuple(numbers.values()), one.costs, np.argsort(one.costs, kind="stable"), one.alpha, leaning,
-            np.array([each.means for each in instances]), parents_of(list(by_path)), *streams,
-            checked_count("rounds", rounds), pulls,
-        )  # fmt: skip
+        play(given_terms(terms, numbers), means, parents, leaning, streams, checked_count("rounds", rounds), pulls)
     return SegmentRuns(found.label, instances, pulls)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.arrays import Integers
 from thrifty.compiled import driver, kernel, rare, stay_apart
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
@@ -37,11 +38,10 @@ def flip_scaled(coins, arm, factor, slack, coin_stream, own_stream):
 
 @rare
 def _walk(coins, arm, factor, slack, coin_stream, own_stream):
-    """The number i of C p-coins that must all show heads: it falls by one at heads, and rises by a geometric number less one at
-    tails.
+    """Walk on the number i of flips with probability C p that must all show heads.
 
-    At 0 the answer is heads. At k it has become unlikely: a coin with probability (1 + gamma eps)^(-i) either answers tails or
-    raises C a little, which makes up for it.
+    It falls by one at heads, and rises by a geometric number less one at tails. At 0 the answer is heads. At k heads have become
+    unlikely: a coin with probability (1 + gamma eps)^(-i) either answers tails or raises C a little, which makes up for it.
     """
     stay_apart()
     slack = min(slack, _WIDEST)
@@ -70,7 +70,7 @@ def flip_many(coins, factor, slack, coin_stream, own_stream, heads, flips):
         heads[number], flips[number] = flip_scaled(coins, 0, factor, slack, coin_stream, own_stream)
 
 
-def flip_linear(p: float, factor: float, *, slack: float, count: int, seed: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def flip_linear(p: float, factor: float, *, slack: float, count: int, seed: int = 0) -> tuple[NDArray[Any], Integers]:
     """`count` flips of Ber(factor * p), made from flips of Ber(p), and the number of flips each took.
 
     Parameters

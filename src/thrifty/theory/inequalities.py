@@ -32,9 +32,9 @@ def kl_bound(p: float, epsilon: float) -> float:
 
 
 def log_slack(x: float) -> tuple[float, float]:
-    """How much the two sides of [Sinha2021] Lemmas 2 and 3 differ at x: not negative where the lemma holds; NaN where it has no
-    meaning.
+    """How much the two sides of [Sinha2021] Lemmas 2 and 3 differ at x.
 
+    Not negative where the lemma holds, NaN where it has no meaning.
     ln(1+x) - (x - x^2/(1-x^2)) and ln(1-x) - (-x - x^2/(1-x)). The paper says x > 0; both need 0 < x < 1.
 
     >>> min(log_slack(0.5)) > 0, log_slack(2.0)[0] < 0
@@ -50,9 +50,8 @@ def thompson_floor(n_arms: int, alpha: float, *, d: float = 1.0, sigma_0: float 
 
     g(K) = 1 - (1 - exp(-14 (1/sigma_0^2 + 1/sigma_n^2) u d^2 / (1-alpha)^2) / (8 sqrt(pi)))^(K-1) with u = s sqrt(K) in (0, 1]
     [Sinha2021] appendix C. Cost regret is then at least this times T: either the dear arms are pulled u T times with probability
-    1/2, or the
-    conditional probability of pulling one is at least g(K)/2 with probability 1/2. The paper's exponent puts every pull on one
-    arm; it could be divided by K - 1.
+    1/2, or the conditional probability of pulling one is at least g(K)/2 with probability 1/2. The paper's exponent puts every
+    pull on one arm; it could be divided by K - 1.
 
     >>> 0 < thompson_floor(2, 0.6) < 0.02
     True

@@ -1,24 +1,25 @@
 """The derived algorithm pi_0: any policy for alpha > 0, run on arms of an alpha = 0 instance through a Bernoulli factory.
 
-[Sinha2021] appendix B. When the inner policy pulls the free arm 0 so does pi_0; when it pulls a dear arm, pi_0 pulls that arm as
-often as the
-factory needs to make one reward with mean mu / (1 - alpha). The inner policy then lives in Phi_alpha while pi_0 lives in Phi_0.
+[Sinha2021] appendix B. When the inner policy pulls the free arm 0, so does pi_0. When it pulls a dear arm, pi_0 pulls that arm as
+often as the factory needs to make one reward with mean mu / (1 - alpha). The inner policy then lives in Phi_alpha while pi_0 lives
+in Phi_0.
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.compiled import driver
+from thrifty.arrays import Floats, Integers
+from thrifty.compiled import driver, kernel
 from thrifty.environments.families import HardFamily
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule
-from thrifty.policies.contract import RuleTerms, start
+from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
-from thrifty.statistics import Outcome, fold, no_statistics
+from thrifty.statistics import Outcome
 from thrifty.streams import make_streams
 from thrifty.theory.factory import flip_scaled
 from thrifty.theory.inequalities import flip_bound
@@ -27,27 +28,43 @@ _WORLD, _POLICY, _FACTORY = 0, 1, 2
 _SLACK = 0.5  # the paper's delta
 
 
+class Factory(NamedTuple):
+    """How rewards of the inner policy are made from pulls of pi_0."""
+
+    coins: Any  # the laws of the arms of the outer instance
+    factor: float  # 1 / (1 - alpha)
+    slack: float
+
+
+class FactoryStreams(NamedTuple):
+    """The random streams of all runs, (runs, 4)."""
+
+    coins: Any
+    own: Any  # the policy's
+    factory: Any
+
+
 @driver
-def replicate_derived(
-    init, choose, observe, parts, Parameters, numbers, known_costs, by_cost, alpha, rounds,
-    coins, slack, coin_streams, own_streams, factory_streams, calls, pulls,
-):  # fmt: skip
+def replicate_derived(rule, given, factory, streams, calls, pulls):
     """Whole runs of pi_0: `calls` (runs, K) are the inner policy's pulls, `pulls` (runs, K) those of pi_0."""
-    terms = RuleTerms(known_costs, by_cost, alpha, rounds, Parameters(*numbers), parts)
+    terms = rule_terms(rule, given)
     for run in range(calls.shape[0]):
-        stats = no_statistics(known_costs.size)
-        memory = start(init, terms)
-        for _ in range(rounds):
-            arm = choose(terms, stats, memory, own_streams[run])
-            stats[arm].sent += 1
-            if arm == 0:
-                reward, flips = draw_reward(coins, 0, coin_streams[run]), 1
-            else:
-                reward, flips = flip_scaled(coins, arm, 1.0 / (1.0 - alpha), slack, coin_streams[run], factory_streams[run])
-            calls[run, arm] += 1
-            pulls[run, arm] += flips
-            fold(stats, arm, 1.0, reward, np.nan, None)
-            observe(terms, stats, memory, Outcome(arm, reward, np.nan))
+        mine = FactoryStreams(streams.coins[run], streams.own[run], streams.factory[run])
+        derive_rounds(rule, terms, start_state(rule, terms), factory, mine, calls[run], pulls[run])
+
+
+@kernel
+def derive_rounds(rule, terms, state, factory, streams, calls, pulls):
+    """One run: the inner policy decides `terms.horizon` times."""
+    for t in range(terms.horizon):
+        arm, propensity = decide(rule, terms, state, None, streams.own, t)
+        if arm == 0:
+            reward, flips = draw_reward(factory.coins, 0, streams.coins), 1
+        else:
+            reward, flips = flip_scaled(factory.coins, arm, factory.factor, factory.slack, streams.coins, streams.factory)
+        calls[arm] += 1
+        pulls[arm] += flips
+        take_outcome(rule, terms, state, None, Outcome(arm, reward, np.nan, propensity), 1.0, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +73,8 @@ class Derived:
 
     inner: Instance
     outer: Instance
-    calls: NDArray[np.int64]
-    pulls: NDArray[np.int64]
+    calls: Integers
+    pulls: Integers
 
     @property
     def pulls_per_call(self) -> float:
@@ -70,12 +87,12 @@ class Derived:
         return flip_bound(1.0 / (1.0 - self.inner.alpha), _SLACK)
 
     @property
-    def inner_regret(self) -> NDArray[np.float64]:
+    def inner_regret(self) -> Floats:
         """(runs,) quality plus cost regret of the inner policy over its L rounds."""
         return self.inner.quality_regret(self.calls) + self.inner.cost_regret(self.calls)
 
     @property
-    def outer_regret(self) -> NDArray[np.float64]:
+    def outer_regret(self) -> Floats:
         """(runs,) modified quality regret (of arm 0 alone) plus cost regret of pi_0 over all its rounds."""
         modified = self.outer.quality_gaps[0] * self.pulls[:, 0]
         return np.asarray(modified + self.outer.cost_regret(self.pulls))
@@ -104,17 +121,17 @@ def derive(inner: str | Policy, family: HardFamily, *, member: int, rounds: int,
     inside = family.member(member)
     outside = HardFamily(0.0, family.p, family.epsilon, family.n_dear).member(member)
     chosen = policy(inner)
+    chosen.check_keeps_all("the reduction")
     terms = Terms(n_arms=inside.n_arms, costs=inside.costs, alpha=family.theta, horizon=checked_count("rounds", rounds))
-    truth = {name: float(getattr(inside, name)) for name in chosen.told}
+    truth = {name: float(getattr(inside, name)) for name in chosen.known_truths}
     numbers = chosen.numbers(terms, truth)
-    kernel = bind_rule(replicate_derived, chosen, terms, numbers)
+    play = bind_rule(replicate_derived, chosen, terms, numbers)
     calls = np.zeros((checked_count("runs", runs), inside.n_arms), np.int64)
     pulls = np.zeros_like(calls)
     keys = np.arange(runs)
     streams = [make_streams(seed, np.column_stack([keys, np.full_like(keys, use)])) for use in (_WORLD, _POLICY, _FACTORY)]
+    coins = tabulate([Bernoulli(mean) for mean in outside.means.tolist()])
+    factory = Factory(coins, 1.0 / (1.0 - family.theta), _SLACK)
     with np.errstate(over="ignore"):
-        kernel(
-            tuple(numbers.values()), inside.costs, np.argsort(inside.costs, kind="stable"), family.theta, terms.horizon,
-            tabulate([Bernoulli(mean) for mean in outside.means.tolist()]), _SLACK, *streams, calls, pulls,
-        )  # fmt: skip
+        play(given_terms(terms, numbers), factory, FactoryStreams(*streams), calls, pulls)
     return Derived(inside, outside, calls, pulls)

@@ -1,0 +1,84 @@
+"""The information ratio: which arm, or mixture of two, costs little regret for what it tells [Russo2018], [Lattimore2021].
+
+`regret` and `information` are (K,), the r and v of `thrifty.policies.cs_ids`. `coin` is (3,): the two arms that a choice is
+between, and the probability of the second.
+"""
+
+import numpy as np
+
+from thrifty.compiled import kernel
+
+
+@kernel
+def certainly(arm, coin):
+    """`arm`, with probability one."""
+    coin[0], coin[1], coin[2] = arm, arm, 0.0
+    return arm
+
+
+@kernel
+def worth_knowing_now(terms, regret, information):
+    """The arm with the least regret when information is worth foresight (T/K)^(2/3)."""
+    ahead = terms.horizon + terms.parameters.outset
+    worth = terms.parameters.foresight * (ahead / regret.size) ** (2.0 / 3.0)
+    chosen = 0
+    for arm in range(1, regret.size):
+        if regret[arm] - worth * information[arm] < regret[chosen] - worth * information[chosen]:
+            chosen = arm
+    return chosen
+
+
+@kernel
+def best_of_two(regret, information, power, coin):
+    """Write down the mixture of two arms that minimises (expected regret)^power / (expected information); returns the first.
+
+    Between arms a and b with r_a < r_b and v_a < v_b, the weight of b that makes the derivative vanish is
+    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Arms that another beats in both never take part.
+    """
+    first = second = least(regret)
+    if regret[first] <= 0.0:
+        return certainly(first, coin)
+    lowest, weight = np.inf, 0.0
+    for arm in range(regret.size):
+        if information[arm] > 0.0 and _raised(regret[arm], power) / information[arm] < lowest:
+            lowest, first, second = _raised(regret[arm], power) / information[arm], arm, arm
+    for a in range(regret.size):
+        if _dominated(regret, information, a):
+            continue
+        for b in range(regret.size):
+            dr, dv = regret[b] - regret[a], information[b] - information[a]
+            if dr > 0.0 and dv > 0.0:
+                share = (dv * regret[a] - power * dr * information[a]) / ((power - 1.0) * dr * dv)
+                share = min(max(share, 0.0), 1.0)
+                expected_information = information[a] + share * dv
+                if expected_information > 0.0:
+                    ratio = _raised(regret[a] + share * dr, power) / expected_information
+                    if ratio < lowest:
+                        lowest, first, second, weight = ratio, a, b, share
+    coin[0], coin[1], coin[2] = first, second, weight
+    return first
+
+
+@kernel
+def _raised(regret, power):
+    """regret^power; three products in the usual case, which are faster."""
+    return regret * regret * regret if power == 3.0 else regret**power
+
+
+@kernel
+def least(regret):
+    """The arm with the least regret; the lowest index of equal ones."""
+    chosen = 0
+    for arm in range(1, regret.size):
+        if regret[arm] < regret[chosen]:
+            chosen = arm
+    return chosen
+
+
+@kernel
+def _dominated(regret, information, arm):
+    """Whether another arm has less regret and no less information."""
+    other = 0
+    while other < regret.size and not (regret[other] < regret[arm] and information[other] >= information[arm]):
+        other += 1
+    return other < regret.size

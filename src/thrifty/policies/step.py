@@ -1,0 +1,112 @@
+"""The step of every driver: make a decision, and take its outcome.
+
+A driver keeps a `RuleState`, calls `decide`, brings about the outcome in its own manner (draws it, waits for it, finds it in a
+log), and then calls `take_outcome`. A recollection is what forgetting keeps beside the statistics; None if nothing is forgotten.
+It is an argument of its own: numba then drops, before it compiles, what only a policy that forgets needs.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thrifty.compiled import driver, index, inlined, kernel
+from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
+from thrifty.policies.contract import RuleTerms, refresh, refresh_all
+from thrifty.statistics import no_statistics
+
+
+class RuleKernels(NamedTuple):
+    """The compiled functions of a policy: those of its rule, of its forgetting, and its parameters. Constants of a driver."""
+
+    init: Any
+    choose: Any
+    observe: Any
+    propensity: Any
+    begin: Any
+    take_in: Any
+    probe: Any
+    parts: Any  # the parameters that are compiled functions, as a named tuple
+    Parameters: Any  # the class of the parameters that are numbers, a named tuple
+
+
+class GivenTerms(NamedTuple):
+    """The terms as arrays and numbers, from which a driver makes the `RuleTerms`."""
+
+    numbers: Any  # the policy's parameters, a tuple of floats in the order of `RuleKernels.Parameters`
+    costs: Any  # (K,) NaN if unknown; (pieces, K) in a world that changes
+    by_cost: Any  # arms from cheapest to dearest, of the same shape
+    alpha: float
+    horizon: int  # 0 if unknown
+
+
+class RuleState(NamedTuple):
+    """What a rule reads and changes."""
+
+    stats: Any
+    memory: Any
+
+
+@inlined
+def rule_terms(rule, given):
+    """The terms of a rule whose costs and horizon do not change."""
+    return RuleTerms(given.costs, given.by_cost, given.alpha, given.horizon, rule.Parameters(*given.numbers), rule.parts)
+
+
+@inlined
+def start_memory(rule, terms):
+    """The memory of a rule before its first decision.
+
+    An `init` is not inlined, so it does not get the parts: their addresses would keep numba from caching the kernel.
+    """
+    return rule.init(RuleTerms(terms.costs, terms.by_cost, terms.alpha, terms.horizon, terms.parameters, ()))
+
+
+@inlined
+def start_state(rule, terms):
+    """The state of a rule before its first decision."""
+    return RuleState(no_statistics(terms.costs.size), start_memory(rule, terms))
+
+
+@driver
+def start_rule(rule, given):
+    """`start_state`, for a caller in Python that keeps the state."""
+    return start_state(rule, rule_terms(rule, given))
+
+
+@inlined
+def decide(rule, terms, state, recollection, stream, t):
+    """Take the arm that is due for a probe, else ask the rule, and count the decision.
+
+    Returns the arm and the probability with which it was chosen: NaN for a probe, and for a rule that does not know it.
+    """
+    arm, propensity = rule.probe(state.stats, recollection, t), np.nan
+    if arm < 0:
+        arm = rule.choose(terms, state.stats, state.memory, stream)
+        propensity = rule.propensity(terms, state.stats, state.memory, arm)
+    arm = index(arm)
+    state.stats[arm].sent += 1
+    return arm, propensity
+
+
+@inlined
+def take_outcome(rule, terms, state, recollection, outcome, seen, costs):
+    """Add an outcome (seen = 1) or the correction of one (seen = 0) to the statistics, and let the rule observe it.
+
+    `costs` is None if costs are known. Returns True if the rule should begin again from what the statistics hold now.
+    """
+    changed = rule.take_in(state.stats, recollection, outcome.arm, seen, outcome.reward, outcome.cost, costs)
+    rule.observe(terms, state.stats, state.memory, outcome)
+    again = False
+    if recollection is not None and changed != NOTHING_ELSE:
+        again = refresh_changed(rule.observe, terms, state, changed)
+    return again
+
+
+@kernel
+def refresh_changed(observe, terms, state, changed):
+    """Refresh the arms of which outcomes were forgotten, as `take_in` names them. True if the rule should begin again."""
+    if changed >= 0:
+        refresh(observe, terms, state.stats, state.memory, index(changed))
+    elif changed == EVERYTHING:
+        refresh_all(observe, terms, state.stats, state.memory)
+    return changed == RESTART
