@@ -123,7 +123,7 @@ def measure(folder: Path, seconds: int, repeats: int) -> Measured:
         "empty": [sys.executable, *uvicorn, ports["empty"], "handler:empty"],
         "durable": [sys.executable, *uvicorn, ports["durable"], "handler:durable"],
         "peer": [str(peer_python()), *uvicorn, ports["peer"], "--app-dir", str(HERE / "peers"), "pybandits_service:app"],
-    }  # fmt: skip
+    }
     running = [subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) for command in commands.values()]
     found: Measured = {}
 

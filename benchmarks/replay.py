@@ -41,11 +41,27 @@ from thrifty.replay.evidence import crosswise
 
 PAGE = Path(__file__).parent.parent / "docs" / "replay-benchmarks.md"
 COLUMNS = {
-    "sms": Columns(arm="aggregator", reward="status", success=("delivered",), cost="price", segment="country", time="sent_at",
-                   propensity="propensity", outcome_time="received_at", missing="failure"),
-    "llm": Columns(arm="model", reward="quality", cost="cost", segment="task", time="sent_at", propensity="propensity",
-                   outcome_time="received_at"),
-}  # fmt: skip
+    "sms": Columns(
+        arm="aggregator",
+        reward="status",
+        success=("delivered",),
+        cost="price",
+        segment="country",
+        time="sent_at",
+        propensity="propensity",
+        outcome_time="received_at",
+        missing="failure",
+    ),
+    "llm": Columns(
+        arm="model",
+        reward="quality",
+        cost="cost",
+        segment="task",
+        time="sent_at",
+        propensity="propensity",
+        outcome_time="received_at",
+    ),
+}
 PIECES = 48
 
 
@@ -97,10 +113,12 @@ def _cover_policies(how: str, result: Any, facts: dict[str, Any]) -> list[tuple[
         shares = {each.sums.name: facts[each.sums.name]["share"] for each, _, _ in parts}
         rows = {segment: sum(each.sums.rows for each, _, _ in parts if each.sums.name == segment) for segment in shares}
         value = sum(
-            facts[each.sums.name]["share"] * each.sums.rows / rows[each.sums.name]
+            facts[each.sums.name]["share"]
+            * each.sums.rows
+            / rows[each.sums.name]
             * facts[each.sums.name]["arms"][each.sums.arms[arm]]["reported"]
             for each, arm, _ in parts
-        ) / sum(shares.values())  # fmt: skip
+        ) / sum(shares.values())
         for row in result.policies.filter(policy=name).filter(polars.col("alpha").eq_missing(alpha)).to_dicts():
             kind = f"{how}: choices over all segments, reward"
             one, exact = np.ones(1, dtype=bool), np.array([value])
@@ -186,11 +204,17 @@ def regret(name: str, rows: int | None, runs: int, rounds: int, worlds: int) -> 
     }
     best = min(everywhere, key=lambda candidate: everywhere[candidate])
     return {
-        "log": name, "rows": found.evidence.aggregates.rows, "rounds": rounds, "recommended": mine,
-        "best candidate for all segments": everywhere[best], "which": f"{best[1]} at alpha {best[0]:g}",
-        "best candidate of each segment": best_each, "ratio": mine / everywhere[best], "ratio, each": mine / best_each,
+        "log": name,
+        "rows": found.evidence.aggregates.rows,
+        "rounds": rounds,
+        "recommended": mine,
+        "best candidate for all segments": everywhere[best],
+        "which": f"{best[1]} at alpha {best[0]:g}",
+        "best candidate of each segment": best_each,
+        "ratio": mine / everywhere[best],
+        "ratio, each": mine / best_each,
         "seconds": seconds,
-    }  # fmt: skip
+    }
 
 
 # --- speed
@@ -261,7 +285,7 @@ def main() -> None:
             "Arms about which nothing is said are not counted. Choices (always the best, the cheapest, the cheapest above the "
             "floor) are made and valued crosswise. Sure bounds are meant to hold more often.",
             table(rows),
-        ]  # fmt: skip
+        ]
     if "regret" in options.what:
         found = [regret(name, options.example_rows, options.runs, options.rounds, options.worlds) for name in COLUMNS]
         parts += [
@@ -271,7 +295,7 @@ def main() -> None:
             f"Regret is of worth (share of cost, exchange {EXCHANGE:g}), a decision on average, against the most worthy fixed arm. "
             "The last ratio compares with the best candidate picked with hindsight in every segment.",
             table(found),
-        ]  # fmt: skip
+        ]
     if "speed" in options.what:
         parts += [
             "## How fast, in how much memory?",

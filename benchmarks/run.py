@@ -149,8 +149,11 @@ def against_peers() -> list[str]:
             subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement], check=True)
         shown = subprocess.run(
             [str(python), "-W", "ignore", str(HERE / "peers" / f"{name}_round.py"), *map(str, sizes)],
-            check=True, capture_output=True, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"},
-        ).stdout  # fmt: skip
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        ).stdout
         found = json.loads(shown.splitlines()[-1])
         cells = [f"{found['microseconds'][str(k)]:,.1f} ({found['microseconds'][str(k)] / ours[k]:,.0f}x)" for k in sizes]
         lines.append(f"| {found['name']} {found['version']} | " + " | ".join(cells) + " |")

@@ -227,9 +227,8 @@ def main() -> None:
         f"Written by `python benchmarks/service.py` on {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f} "
         "at the end. Absolute times are of that machine at that time; ratios were taken in one run, in turns. The floor is what "
         "the same work costs without a router: on a disk that gives n commits a second, eight threads that each wait for theirs "
-        "cannot have more than 8 n durable rows a second.\n\n"
-        + "\n".join(lines) + "\n"
-    )  # fmt: skip
+        "cannot have more than 8 n durable rows a second.\n\n" + "\n".join(lines) + "\n"
+    )
     if not options.small:
         PAGE.write_text(text)
     print(text)

@@ -88,9 +88,13 @@ def delay(share: float) -> list[str]:
             (kept if pulls[1].argmax() == entry.world.instance.optimal_arm else lost).append(entry.name)
     said = f"not on {', '.join(lost)}" if lost else "on all of them"
     return [
-        *lines, "", "## A tenth of the outcomes never comes, and counts as a failure after 1,000 decisions", "",
-        f"The optimal arm is pulled most without loss on {len(kept) + len(lost)} of {len(some)} instances; with loss {said}.", "",
-    ]  # fmt: skip
+        *lines,
+        "",
+        "## A tenth of the outcomes never comes, and counts as a failure after 1,000 decisions",
+        "",
+        f"The optimal arm is pulled most without loss on {len(kept) + len(lost)} of {len(some)} instances; with loss {said}.",
+        "",
+    ]
 
 
 def pending(share: float) -> list[str]:

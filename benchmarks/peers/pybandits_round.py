@@ -22,5 +22,12 @@ def microseconds(n_arms: int, rounds: int) -> float:
     return 1e6 * (time.perf_counter() - started) / rounds
 
 
-print(json.dumps({"name": "pybandits SmabBernoulliCC", "version": version("pybandits"),
-                  "microseconds": {k: microseconds(int(k), 3000 // int(k) + 300) for k in sys.argv[1:]}}))  # fmt: skip
+print(
+    json.dumps(
+        {
+            "name": "pybandits SmabBernoulliCC",
+            "version": version("pybandits"),
+            "microseconds": {k: microseconds(int(k), 3000 // int(k) + 300) for k in sys.argv[1:]},
+        }
+    )
+)
