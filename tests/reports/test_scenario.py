@@ -39,7 +39,7 @@ def test_every_policy_plays_every_scenario_and_pages_are_written(tmp_path: Path)
     page = (tmp_path / "sms.html").read_text()
     assert "Receipts come after 50 decisions" in page
     assert "best-known" in page
-    assert "Left out: oracle (is told the optimal arm" in page
+    assert "Left out: oracle (knows the optimal arm" in page
     assert "cs-exp3, pe, pe-cs (needs to know the costs, and here they are unknown)" in (tmp_path / "llm.html").read_text()
 
 

@@ -17,7 +17,7 @@ import httpx
 from tests.service.conftest import Service
 from tests.service.fuzzing import ADMIN_KEY, ARMS, ROUTERS, Requests
 
-REQUESTS = int(os.environ.get("THRIFTY_FUZZ_REQUESTS", "1500"))
+REQUESTS = int(os.environ.get("THRIFTY_FUZZ_REQUESTS", "1200"))
 COMPILE = os.environ.get("THRIFTY_FUZZ_COMPILE", "never")
 CALLERS = 3
 HEADERS = {"content-type": "application/json", "authorization": f"Bearer {ADMIN_KEY}"}

@@ -53,7 +53,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def how_to_run(app: App) -> dict[str, Any]:
-    """What uvicorn is told besides where to listen."""
+    """Settings of uvicorn besides where to listen."""
     return {
         "loop": "uvloop",
         "http": partial(HotProtocol, app),

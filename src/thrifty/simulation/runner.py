@@ -50,8 +50,8 @@ def simulate(
     ----------
     world : an Instance (Bernoulli rewards, known costs), a World, or a Changing one
     policies : names ("cs-etc:tau=100"), paths to files of your own, or Policy objects
-    horizon : T, the number of rounds of a run, which the policies are told; None where they are not
-    rounds : how many rounds a run has; by default as many as the policies are told
+    horizon : T, the number of rounds of a run, which the policies know; None if they do not
+    rounds : how many rounds a run has; by default the horizon
     feedback : when outcomes come back; at once by default
     runs : how many independent runs
     seed : a non-negative integer
@@ -164,7 +164,7 @@ class _Task:
         n_arms, forgetting = course.world.instance.n_arms, chosen.forgetting
         forgetting.check(n_arms)
         if chosen.known_truths and len(course.world.pieces) > 1:
-            raise ValueError(f"{chosen.name} is told the optimal arm of one instance, and this world changes: leave it out")
+            raise ValueError(f"{chosen.name} knows the optimal arm of one instance, and this world changes: leave it out")
         truth = {name: float(getattr(course.world.instance, name)) for name in chosen.known_truths}
         self.policy, self.course = chosen, course
         self.terms = course.world.terms(forgetting.horizon(course.horizon, n_arms))
