@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -9,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from thrifty.files import replacing
 from thrifty.router.configuration import Configuration, single_changes
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row
 
@@ -51,17 +53,20 @@ def export_log(lines: Iterable[Line], path: str | Path) -> int:
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"the file must end in .csv or .parquet, got {path.name!r}")
-    return _write_csv(lines, path) if path.suffix == ".csv" else _write_parquet(lines, path)
+    with replacing(path) as part:
+        return _write_csv(lines, part) if path.suffix == ".csv" else _write_parquet(lines, part)
 
 
 def _write_csv(lines: Iterable[Line], path: Path) -> int:
-    count = 0
+    rest, count = iter(lines), 0
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        for line in lines:
-            writer.writerow([str(value).lower() if isinstance(value, bool) else value for value in line])
-            count += 1
+        while chunk := list(islice(rest, CHUNK)):
+            writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in line] for line in chunk)
+            file.flush()
+            os.fsync(file.fileno())  # little by little, so that the commits of a service do not wait behind one large flush
+            count += len(chunk)
     return count
 
 
@@ -78,12 +83,19 @@ def _write_parquet(lines: Iterable[Line], path: Path) -> int:
         while chunk := list(islice(rest, CHUNK)):
             parts.append(Path(folder) / f"{len(parts):06}.parquet")
             polars.DataFrame(chunk, schema=schema, orient="row").write_parquet(parts[-1])
+            _sync(parts[-1])
             count += len(chunk)
         if parts:
             polars.scan_parquet(parts).sink_parquet(path)
         else:
             polars.DataFrame(schema=schema).write_parquet(path)
     return count
+
+
+def _sync(path: Path) -> None:
+    """Flush a file to the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def decisions(journal: Journal, name: str) -> Iterator[Line]:
@@ -112,18 +124,19 @@ class _Outcomes:
         )
 
     def take(self, rows: Iterator[Row]) -> None:
-        """Apply outcomes in the order of the log."""
-        self._file.execute("BEGIN")
-        self._file.executemany(
-            "INSERT INTO last VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET outcome = excluded.outcome, "
-            "at = excluded.at, arm = excluded.arm, reward = excluded.reward, cost = excluded.cost, "
-            "corrections = corrections + excluded.corrections WHERE excluded.outcome <> 'default'",
-            (
-                (row.replica, row.sequence, row.code, row.at, row.arm, row.value, row.cost, int(row.code == "corrected"))
-                for row in rows
-            ),
-        )
-        self._file.execute("COMMIT")
+        """Apply outcomes in the order of the log, in small commits: the disk has other work too."""
+        while chunk := list(islice(rows, CHUNK)):
+            self._file.execute("BEGIN")
+            self._file.executemany(
+                "INSERT INTO last VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET outcome = excluded.outcome, "
+                "at = excluded.at, arm = excluded.arm, reward = excluded.reward, cost = excluded.cost, "
+                "corrections = corrections + excluded.corrections WHERE excluded.outcome <> 'default'",
+                [
+                    (row.replica, row.sequence, row.code, row.at, row.arm, row.value, row.cost, int(row.code == "corrected"))
+                    for row in chunk
+                ],
+            )
+            self._file.execute("COMMIT")
 
     def find(self, row: Row) -> tuple[Any, ...]:
         """outcome, outcome_at, used_arm, reward, cost, void, corrections of a decision."""
