@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,3 +56,17 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     for name, content in files.items():
         write_whole(folder / name, content)
     return [folder / name for name in files]
+
+
+def flush_gently(path: Path) -> None:
+    """Flush what was written to a file so far to the disk, then leave the disk to others for as long as that took.
+
+    For a file that grows for minutes beside a service: one large flush at the end would hold up the service's commits.
+    """
+    began = time.monotonic()
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    time.sleep(min(time.monotonic() - began, 0.05))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.store.test_journal import change, decision, outcome, write
+from thrifty.files import flush_gently
 from thrifty.router.export import decisions
 from thrifty.store import Row, StoreError, open_store
 from thrifty.store import sqlite_journal as statements
@@ -216,14 +217,14 @@ def test_a_copy_that_a_prune_overtook_is_made_again(tmp_path: Path, monkeypatch:
     journal = store.journal("sms")
     places = write(journal, change("create"), *rows_of(50))
     journal.save_snapshot(places[-1], b"state")
-    flush, pruned = sqlite_backup._sync, list[int]()
+    pruned = list[int]()
 
     def prune_meanwhile(path: Path) -> None:
         if not pruned:
             pruned.append(journal.prune(before=40.0, upto=places[-1]))
-        flush(path)
+        flush_gently(path)
 
-    monkeypatch.setattr(sqlite_backup, "_sync", prune_meanwhile)
+    monkeypatch.setattr(sqlite_backup, "flush_gently", prune_meanwhile)
     assert store.backup(tmp_path / "copy.db") == 101 - pruned[0]
     copy = SqliteStore(tmp_path / "copy.db")
     assert list(copy.journal("sms").scan()) == list(journal.scan())

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -10,12 +9,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from thrifty.files import replacing
+from thrifty.files import flush_gently, replacing
 from thrifty.router.configuration import Configuration, single_changes
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row
 
 CHUNK = 20_000
 """Decisions held in memory at a time."""
+
+PIECE = 2_000
+"""Rows that are flushed to the disk at a time: some milliseconds of its work."""
 
 
 class Line(NamedTuple):
@@ -62,11 +64,11 @@ def _write_csv(lines: Iterable[Line], path: Path) -> int:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        while chunk := list(islice(rest, CHUNK)):
-            writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in line] for line in chunk)
+        while piece := list(islice(rest, PIECE)):
+            writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in line] for line in piece)
             file.flush()
-            os.fsync(file.fileno())  # little by little, so that the commits of a service do not wait behind one large flush
-            count += len(chunk)
+            flush_gently(path)
+            count += len(piece)
     return count
 
 
@@ -83,19 +85,13 @@ def _write_parquet(lines: Iterable[Line], path: Path) -> int:
         while chunk := list(islice(rest, CHUNK)):
             parts.append(Path(folder) / f"{len(parts):06}.parquet")
             polars.DataFrame(chunk, schema=schema, orient="row").write_parquet(parts[-1])
-            _sync(parts[-1])
+            flush_gently(parts[-1])
             count += len(chunk)
         if parts:
             polars.scan_parquet(parts).sink_parquet(path)
         else:
             polars.DataFrame(schema=schema).write_parquet(path)
     return count
-
-
-def _sync(path: Path) -> None:
-    """Flush a file to the disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def decisions(journal: Journal, name: str) -> Iterator[Line]:
@@ -118,14 +114,15 @@ class _Outcomes:
     def __init__(self, path: Path) -> None:
         self._file = sqlite3.connect(path, isolation_level=None)
         self._file.execute("PRAGMA journal_mode = OFF")
+        self._file.execute("PRAGMA synchronous = OFF")  # nobody needs it after a crash, and a service needs the disk
         self._file.execute(
             "CREATE TABLE last (replica INTEGER, sequence INTEGER, outcome TEXT, at REAL, arm TEXT, reward REAL, cost REAL, "
             "corrections INTEGER, PRIMARY KEY (replica, sequence)) WITHOUT ROWID"
         )
 
     def take(self, rows: Iterator[Row]) -> None:
-        """Apply outcomes in the order of the log, in small commits: the disk has other work too."""
-        while chunk := list(islice(rows, CHUNK)):
+        """Apply outcomes in the order of the log."""
+        while piece := list(islice(rows, CHUNK)):
             self._file.execute("BEGIN")
             self._file.executemany(
                 "INSERT INTO last VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET outcome = excluded.outcome, "
@@ -133,7 +130,7 @@ class _Outcomes:
                 "corrections = corrections + excluded.corrections WHERE excluded.outcome <> 'default'",
                 [
                     (row.replica, row.sequence, row.code, row.at, row.arm, row.value, row.cost, int(row.code == "corrected"))
-                    for row in chunk
+                    for row in piece
                 ],
             )
             self._file.execute("COMMIT")

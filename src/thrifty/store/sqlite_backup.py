@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from thrifty.files import flush_gently
 from thrifty.store.log import Row, StoreError
 from thrifty.store.packed import unpack
 from thrifty.store.sqlite_file import reading_uri
@@ -22,7 +23,7 @@ from thrifty.store.sqlite_wal import ReaderPause
 if TYPE_CHECKING:
     from thrifty.store.sqlite import SqliteStore
 
-COPY_ROWS = 10_000
+COPY_ROWS = 2_000
 """Rows copied by one statement."""
 
 ATTEMPTS = 5
@@ -94,7 +95,7 @@ def _copy_log(copy: sqlite3.Connection, target: Path, head: int, pause: ReaderPa
             f"INSERT INTO main.log ({_COLUMNS}) SELECT {_COLUMNS} FROM source.log WHERE position > ? AND position <= ?",
             (after, end),
         ).rowcount
-        _sync(target)  # little by little, so that the commits of the source do not wait behind one large flush
+        flush_gently(target)
         if ends is None:
             return rows
         after = end
