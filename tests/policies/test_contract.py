@@ -191,12 +191,47 @@ class TestFilesOfOnesOwn:
             policy(str(path))
 
 
-def test_a_rule_that_weighs_outcomes_is_told_the_probability_of_the_decision_however_late() -> None:
-    # CS-EXP3 counts an outcome by one over that probability: the sums are unbiased for T times the mean, here 4,000 and 1,000.
-    from thrifty.environments import Exponential, Feedback
+WATCHFUL = '''
+"""Decision n has the probability 1 / (n + 1). After an outcome with another probability, arm 1 is played for ever."""
 
-    world = Instance([0.8, 0.2], [0.0, 1.0], 0.1)
-    late = simulate(world, "cs-exp3", horizon=5000, runs=40, feedback=Feedback(Exponential(50)), checkpoints=1).final()
-    prompt = simulate(world, "cs-exp3", horizon=5000, runs=40, checkpoints=1).final()
-    gap = abs(late["cs-exp3"]["total"]["mean"] - prompt["cs-exp3"]["total"]["mean"])
-    assert gap < 150 + 5 * (late["cs-exp3"]["total"]["se"] + prompt["cs-exp3"]["total"]["se"])
+import numpy as np
+
+from thrifty.policies import Policy, Rule, builder, kernel
+
+
+@builder
+def init(terms):
+    return np.zeros(3)  # decisions, outcomes, and outcomes with a wrong probability
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    memory[0] += 1.0
+    return 1 if memory[2] > 0.0 else 0
+
+
+@kernel
+def propensity(terms, stats, memory, arm):
+    return 1.0 / (memory[0] + 1.0)
+
+
+@kernel
+def observe(terms, stats, memory, outcome):
+    memory[1] += 1.0
+    if outcome.propensity != 1.0 / (memory[1] + 1.0):
+        memory[2] += 1.0
+
+
+POLICY = Policy("watchful", "looks at the probabilities of outcomes", Rule(choose, init, observe, propensity, weighs_outcomes=True))
+'''
+
+
+@pytest.mark.parametrize("delay", [None, 0, 1, 7, 50])
+def test_an_outcome_has_the_probability_of_its_decision_however_late(tmp_path: Path, delay: int | None) -> None:
+    from thrifty.environments import Feedback, Fixed
+
+    path = tmp_path / "watchful.py"
+    path.write_text(WATCHFUL)
+    feedback = None if delay is None else Feedback(Fixed(delay))
+    runs = simulate(Instance([0.8, 0.2], [0.0, 1.0], 0.1), str(path), horizon=200, runs=2, feedback=feedback)
+    assert runs.results[0].pulls[:, -1].tolist() == [[200, 0]] * 2
