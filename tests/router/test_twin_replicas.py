@@ -22,7 +22,7 @@ from tests.router.test_twin import SHRINK, arm_of, possible
 from tests.router.twin import Twin
 from tests.router.twin_rules import Arms, Change
 from thrifty.router import Router, Settings
-from thrifty.store import open_store
+from thrifty.store import open_store, postgres_outbox
 from thrifty.store.log import DECISION, Row
 
 STEPS = int(os.environ.get("THRIFTY_TWIN_STEPS", "2000")) // 10
@@ -198,7 +198,9 @@ class Replicas(RuleBasedStateMachine):
         self.agree()
 
 
-def test_two_replicas_and_the_twin_agree_whatever_is_done(postgres: Postgres) -> None:
+def test_two_replicas_and_the_twin_agree_whatever_is_done(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A machine under load makes single commits slow; decisions that are given out meanwhile are the subject of other tests.
+    monkeypatch.setattr(postgres_outbox, "SHORTEST_PATIENCE_S", 30.0)
     url = postgres.database()
     Replicas.stores = [open_store(url), open_store(url)]
     try:
