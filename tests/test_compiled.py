@@ -4,12 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import thrifty
-from thrifty.compiled import cache_folder, source_digest
+from thrifty.compiled import bind, cache_folder, driver, is_cached, source_digest
 
 SCRIPT = """
 import thrifty, thrifty.simulation.runner as runner
@@ -18,6 +22,11 @@ course = runner._Course(thrifty.World([0.5, 0.46], [1.0, 0.0], 0.1), 2000, 2000,
 task = runner._Task(thrifty.policy("cs-ucb"), course, runs=1, trace=False)
 print(result.pulls[0, -1].tolist(), sum(task.kernel.stats.cache_hits.values()), sum(task.kernel.stats.cache_misses.values()))
 """
+
+
+@driver
+def double(x):  # type: ignore[no-untyped-def]
+    return 2.0 * x
 
 
 def run(package: Path, cache: Path) -> tuple[str, str, str]:
@@ -55,3 +64,40 @@ def test_an_unusable_cache_folder_is_replaced_by_a_temporary_one(tmp_path: Path,
     assert folder.is_dir()
     assert os.access(folder, os.W_OK)
     assert tmp_path not in folder.parents
+
+
+def test_a_kernel_that_another_thread_is_loading_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
+    loading, go_on = threading.Event(), threading.Event()
+    load = SourceFileLoader.exec_module
+
+    def load_slowly(self: SourceFileLoader, module: ModuleType) -> None:
+        if module.__name__.startswith("thrifty_slow"):
+            loading.set()  # the module is in sys.modules, and empty
+            assert go_on.wait(20)
+        load(self, module)
+
+    monkeypatch.setattr(SourceFileLoader, "exec_module", load_slowly)
+    found: list[object] = []
+    with ThreadPoolExecutor(2) as pool:
+        binding = pool.submit(lambda: found.append(bind(double, {}, name="slow")))
+        assert loading.wait(20)
+        asking = pool.submit(is_cached, double, {}, name="slow")
+        with pytest.raises(TimeoutError):
+            asking.result(0.2)  # it waits for the other thread
+        go_on.set()
+        binding.result(20)
+        assert asking.result(20) is False  # loaded, and never compiled
+
+
+def test_a_kernel_that_could_not_be_loaded_is_loaded_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
+
+    def fail(_self: SourceFileLoader, _module: ModuleType) -> None:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(SourceFileLoader, "exec_module", fail)
+        with pytest.raises(OSError, match="the disk is gone"):
+            bind(double, {}, name="again")
+    assert bind(double, {}, name="again")(2.0) == 4.0

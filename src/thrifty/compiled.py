@@ -214,8 +214,9 @@ def bind(
 def is_cached(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()) -> bool:
     """Whether `bind` with the same arguments finds a compiled function on disk, or in this process."""
     module_name = _bound_name(drive, constants, name, outside_sources)
-    if module_name in sys.modules and getattr(sys.modules[module_name].bound, "signatures", True):
-        return True
+    with _binding:  # another thread may be loading it: a module is in sys.modules before it has its content
+        if module_name in sys.modules and getattr(sys.modules[module_name].bound, "signatures", True):
+            return True
     return any((cache_folder() / "__pycache__").glob(f"{module_name}.bound-*.nbc"))
 
 
@@ -240,7 +241,11 @@ def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: M
     module = importlib.util.module_from_spec(spec)
     module.__dict__.update(constants, drive=drive)
     sys.modules[module_name] = module  # numba looks the module up by name when it reads its cache
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]
+        raise
 
 
 _interpreted: dict[Any, Any] = {}
