@@ -228,13 +228,8 @@ def _bound_name(drive: Callable[..., Any], constants: Mapping[str, Any], name: s
 def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: Mapping[str, Any]) -> None:
     parameters = list(inspect.signature(getattr(drive, "py_func", drive)).parameters)
     path = cache_folder() / f"{module_name}.py"
-    _write_whole(
-        path,
-        # Spelled out: a starred call would turn the functions into values and lose their inlining.
-        _BOUND_SOURCE.format(
-            everything=", ".join([*constants, *parameters[len(constants) :]]), arguments=", ".join(parameters[len(constants) :])
-        ),
-    )
+    rest = parameters[len(constants) :]  # spelled out: a starred call would turn the functions into values and lose their inlining
+    _write_whole(path, _BOUND_SOURCE.format(everything=", ".join([*constants, *rest]), arguments=", ".join(rest)))
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
