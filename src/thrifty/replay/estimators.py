@@ -8,7 +8,7 @@ With N rows of a segment, w = 1/p on rows of arm a, and strata h of neighbouring
     DR     DM + sum of w (r - q_h) / N                               right when either is; the one that is shown first
 
 Without logged propensities, shares by segment and stratum stand in for them: p = n_ah / N_h, an assumption that every output
-repeats. IPS and DR then equal DM wherever the arm was used. Costs are estimated in the same way. See [Dudik2011].
+repeats. IPS and DR then equal DM wherever the arm was used. Costs are estimated likewise. See [Dudik2011].
 
 References
 ----------

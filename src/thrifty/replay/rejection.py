@@ -55,7 +55,7 @@ class LoggedRows(NamedTuple):
 
 
 class ReplayState(NamedTuple):
-    """One play of a rule on its way through the rows."""
+    """One play: a rule, and how far it has come in the rows."""
 
     rule: Any  # RuleState
     waiting: Any  # (1,) WaitingChoice
@@ -91,7 +91,7 @@ def show_rows(rule, terms, play, rows):
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """What a policy did in one segment: (plays, blocks, 3) rows matched, rewards and costs, or why nothing is said."""
+    """What a policy did in one segment: (plays, blocks, 3) rows matched, rewards and costs, or why there is no estimate."""
 
     segment: str
     sums: Floats
@@ -104,7 +104,7 @@ class Replayed:
 
 
 class _Play:
-    """One rule on its way through the rows of one segment."""
+    """One rule in the rows of one segment."""
 
     def __init__(self, chosen: Policy, terms: Terms, n_blocks: int, key: tuple[int, int], seed: int) -> None:
         numbers = chosen.numbers(terms)

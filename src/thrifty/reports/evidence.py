@@ -53,7 +53,7 @@ def evidence_part(evidence: Evidence, refused: dict[str, str]) -> EvidencePart:
         assumptions=list(assumptions(evidence)),
         counts=f"{tally.used:,} of {tally.rows:,} rows count, in {profile.segments} segments; {profile.span}.",
         notes=list(profile.notes),
-        refused=[f"nothing is said about {name}: {reason}" for name, reason in refused.items()],
+        refused=[f"no estimate for {name}: {reason}" for name, reason in refused.items()],
         arms=page_table(_ARM_COLUMNS, [_arm_row(row) for row in profile.arms.head(_MOST_ARMS).to_dicts()]),
     )
 

@@ -16,6 +16,7 @@ from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
 from thrifty.router.engine import engine_for
 from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
+from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.recording import load, record_soon
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
@@ -96,7 +97,6 @@ class Router(RouterView):
         self.name, self.lock, self._background = fresh.name, threading.RLock(), background
         journal = None if store is None else store.journal(fresh.name)
         self._fresh = fresh
-        self.log: StateLog
         if journal is None:
             self.log = StateLog()
         else:
@@ -122,6 +122,12 @@ class Router(RouterView):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def explain(self, segment: str = "") -> Explanation:
+        """What is known about a segment and what would be chosen for it now; print it, or take its `to_dict()`."""
+        with self.lock:
+            self.refresh()
+            return explain_segment(self.state, segment)
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
@@ -283,7 +289,3 @@ class Router(RouterView):
             expire_in_memory(self, most=AT_ONCE)
             if not self._background:
                 expire_cold(self)
-
-    def _restore_if_stale(self) -> None:
-        if self.log.stale:
-            self.state = self.log.restore(self._fresh.begun_anew())

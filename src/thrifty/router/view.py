@@ -4,7 +4,6 @@ import threading
 from typing import Any
 
 from thrifty.router.arms import Arms
-from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
@@ -17,13 +16,7 @@ class RouterView:
     log: StateLog
     lock: threading.RLock
     _background: bool
-
-    def refresh(self) -> None:
-        """Bring the state up to date before a call."""
-        raise NotImplementedError
-
-    def _restore_if_stale(self) -> None:
-        raise NotImplementedError
+    _fresh: State  # one that knows nothing
 
     @property
     def settings(self) -> Settings:
@@ -79,12 +72,6 @@ class RouterView:
             "stale": float(self.log.stale),
         }
 
-    def explain(self, segment: str = "") -> Explanation:
-        """What is known about a segment and what would be chosen for it now; print it, or take its `to_dict()`."""
-        with self.lock:
-            self.refresh()
-            return explain_segment(self.state, segment)
-
     def segments(self) -> list[str]:
         """Every segment seen so far, "" first."""
         with self.lock:
@@ -111,3 +98,7 @@ class RouterView:
             with self.lock:
                 self._restore_if_stale()
         return self.state
+
+    def _restore_if_stale(self) -> None:
+        if self.log.stale:
+            self.state = self.log.restore(self._fresh.begun_anew())

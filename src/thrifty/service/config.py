@@ -41,7 +41,7 @@ class Config:
     header_timeout_s: float = setting(10.0, "seconds until the headers of a request must be there", low=0.1)
     body_timeout_s: float = setting(30.0, "seconds until the body of a request must be there, and its answer be read", low=0.1)
     keep_alive_s: float = setting(5.0, "seconds after which an idle connection is closed", low=0.1)
-    drain_s: float = setting(10.0, "seconds that requests under way get to finish after SIGTERM")
+    drain_s: float = setting(10.0, "seconds that open requests get to finish after SIGTERM")
     rate_limit: float = setting(0.0, "requests a second for each key, at most; 0 for no limit")
     degraded_s: float = setting(60.0, "seconds for which decisions go on from memory while PostgreSQL is away")
     keep_days: float = setting(0.0, "delete decisions older than so many days from the log, once an hour; 0 keeps all")

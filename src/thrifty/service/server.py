@@ -46,7 +46,7 @@ class DrainingServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Stop accepting and finish what is under way; what was acknowledged is durable, so a second signal may end it at once."""
+        """Stop accepting and finish open requests; what was acknowledged is durable, so a second signal may end it at once."""
         if self.should_exit:
             os._exit(128 + sig)
         self._service.draining = self.should_exit = True
@@ -68,7 +68,7 @@ def how_to_run(app: App) -> dict[str, Any]:
 
 
 def serve(config: Config, *, check: Callable[[Any], None] | None = None, listening: Callable[[str], None] | None = None) -> None:
-    """Run until SIGINT or SIGTERM; then finish what is under way, keep snapshots and flush.
+    """Run until SIGINT or SIGTERM; then finish open requests, keep snapshots and flush.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The calendar of outcomes that are on their way: put one in and take the due ones out, in constant time.
+"""The calendar of outcomes that have not arrived yet: put one in and take the due ones out, in constant time.
 
 A hashed wheel: slot r mod S lists, first come first served, what falls due in round r. What is due a whole turn of the wheel
 later stays in its slot until then. Place s < S of the links is the head of slot s, and entries have the places from S on: an

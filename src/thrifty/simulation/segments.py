@@ -131,7 +131,7 @@ def simulate_segments(
     ----------
     segments : the truth in every segment, by its path ("DE/vodafone" lies below "DE", and that below all), or in a list, where all
         are beside each other; all have the same costs and alpha
-    chosen : the policy, which is not told a horizon
+    chosen : the policy, which does not know the horizon
     rounds : decisions in all
     leaning : whether segments borrow from each other, or each learns alone
     runs : how many independent runs

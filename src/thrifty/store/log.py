@@ -104,7 +104,7 @@ class Journal(Protocol):
         """
 
     def may_come(self, replica: int, sequence: int) -> bool:
-        """True if a decision that is not in a shared log may still be on its way: its replica is connected and not that far yet."""
+        """True if a decision that is not in a shared log may still come: its replica is connected and has not written it yet."""
 
     def recent(self, decisions: int, *, upto: int) -> list[Placed]:
         """The last `decisions` decisions up to a position, with all outcomes, `create` and `reset` rows among them, in order."""

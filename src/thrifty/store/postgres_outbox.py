@@ -97,7 +97,7 @@ class PostgresOutbox:
         return None
 
     def _is_slow(self) -> bool:
-        """True if the commit under way takes so much longer than usual that decisions should not wait for it."""
+        """True if the current commit takes so much longer than usual that decisions should not wait for it."""
         patience_s = max(SHORTEST_PATIENCE_S, PATIENCE_IN_COMMITS * self._usual_s)
         return self._busy_since is not None and time.monotonic() - self._busy_since > patience_s
 
