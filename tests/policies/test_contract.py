@@ -226,12 +226,11 @@ POLICY = Policy("watchful", "looks at the probabilities of outcomes", Rule(choos
 '''
 
 
-@pytest.mark.parametrize("delay", [None, 0, 1, 7, 50])
-def test_an_outcome_has_the_probability_of_its_decision_however_late(tmp_path: Path, delay: int | None) -> None:
+def test_an_outcome_has_the_probability_of_its_decision_however_late(tmp_path: Path) -> None:
     from thrifty.environments import Feedback, Fixed
 
     path = tmp_path / "watchful.py"
     path.write_text(WATCHFUL)
-    feedback = None if delay is None else Feedback(Fixed(delay))
-    runs = simulate(Instance([0.8, 0.2], [0.0, 1.0], 0.1), str(path), horizon=200, runs=2, feedback=feedback)
-    assert runs.results[0].pulls[:, -1].tolist() == [[200, 0]] * 2
+    for feedback in (None, *(Feedback(Fixed(delay)) for delay in (0, 1, 7, 50))):
+        runs = simulate(Instance([0.8, 0.2], [0.0, 1.0], 0.1), str(path), horizon=200, runs=2, feedback=feedback)
+        assert runs.results[0].pulls[:, -1].tolist() == [[200, 0]] * 2, feedback
