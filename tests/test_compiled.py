@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import thrifty
-from thrifty.compiled import bind, cache_folder, driver, is_cached, source_digest
+from thrifty.compiled import bind, cache_folder, driver, is_cached
 
 SCRIPT = """
 import thrifty, thrifty.simulation.runner as runner
@@ -50,11 +50,6 @@ def test_kernels_are_kept_and_an_edit_of_a_callee_is_noticed(tmp_path: Path) -> 
     after, hits, misses = run(package, tmp_path / "cache")
     assert after != before
     assert (hits, misses) == ("0", "1")
-
-
-def test_the_cache_folder_is_named_by_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path / source_digest()
 
 
 def test_an_unusable_cache_folder_is_replaced_by_a_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ nothing, and is inlined into its callers; a *rare* one is not. An *inlined* func
 compiled. A *builder* may allocate; it runs once, before the first round.
 
 A driver (the simulator's loop, say) takes the functions of a rule as arguments. `bind` fixes those arguments and returns a
-compiled function that numba keeps on disk. Numba's cache looks only at the file of the function it compiled, not at the
-files of what that function calls, so the bound function lives in a folder named by a digest of every source it was built
-from: an edit or an upgrade changes the name, and an old kernel is never found again. See docs/decisions/002.
+compiled function that numba keeps on disk. Numba's cache looks only at the file of the function it compiled, not at what that
+function calls, so the file of a bound function is named by a fingerprint of everything it was built from (`thrifty.fingerprint`):
+a change of any of it changes the name, and an old kernel is never found again. See docs/decisions/002.
 """
 
 import atexit
@@ -21,16 +21,17 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from types import CellType, CodeType, FunctionType
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
 from thrifty.files import replacing
+from thrifty.fingerprint import Rebuilder, fingerprint
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,7 +47,7 @@ _BOUND_SOURCE = '''\
 import numba
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", {options})
 def bound({arguments}):
     return drive({everything})
 '''
@@ -173,7 +174,7 @@ def cache_folder() -> Path:
     """
     chosen = os.environ.get("THRIFTY_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "thrifty"
-    folder = (Path(chosen) if chosen else base) / source_digest()
+    folder = (Path(chosen) if chosen else base) / "kernels"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -190,9 +191,7 @@ def _temporary_folder() -> Path:
     return folder
 
 
-def bind(
-    drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()
-) -> Callable[..., Any]:
+def bind(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, short: bool = False) -> Callable[..., Any]:
     """`drive` with its first arguments fixed, as one compiled function that is kept on disk.
 
     Parameters
@@ -200,41 +199,45 @@ def bind(
     drive : a driver whose first arguments are `constants`, in order
     constants : compiled functions, or named tuples and named-tuple classes of them, known at compile time
     name : what to call the file, for people who look into the cache folder
-    outside_sources : the text of everything outside this package that `constants` were built from
+    short : True for a driver that returns within microseconds and allocates nothing. It keeps the interpreter lock, and its arrays
+        are not reference-counted: both would take longer than its work
 
     """
-    module_name = _bound_name(drive, constants, name, outside_sources)
+    module_name = _bound_name(drive, constants, name, short)
     with _binding:
         if module_name not in sys.modules:
-            _load_bound_module(module_name, drive, constants)
+            _load_bound_module(module_name, drive, constants, short)
     bound: Callable[..., Any] = sys.modules[module_name].bound
     return bound
 
 
-def is_cached(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()) -> bool:
+def is_cached(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, short: bool = False) -> bool:
     """Whether `bind` with the same arguments finds a compiled function on disk, or in this process."""
-    module_name = _bound_name(drive, constants, name, outside_sources)
+    module_name = _bound_name(drive, constants, name, short)
     with _binding:  # another thread may be loading it: a module is in sys.modules before it has its content
         if module_name in sys.modules and getattr(sys.modules[module_name].bound, "signatures", True):
             return True
     return any((cache_folder() / "__pycache__").glob(f"{module_name}.bound-*.nbc"))
 
 
-def _bound_name(drive: Callable[..., Any], constants: Mapping[str, Any], name: str, outside_sources: tuple[str, ...]) -> str:
-    identity = repr((drive.__module__, drive.__qualname__, _identity(tuple(constants.values())), outside_sources))
-    return f"thrifty_{re.sub(r'[^a-z0-9]+', '_', name)}_{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
+def _bound_name(drive: Callable[..., Any], constants: Mapping[str, Any], name: str, short: bool) -> str:
+    return f"thrifty_{re.sub(r'[^a-z0-9]+', '_', name)}_{fingerprint(drive, *constants.values(), short)}"
 
 
-def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: Mapping[str, Any]) -> None:
+def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: Mapping[str, Any], short: bool) -> None:
     parameters = list(inspect.signature(getattr(drive, "py_func", drive)).parameters)
     path = cache_folder() / f"{module_name}.py"
     rest = parameters[len(constants) :]  # spelled out: a starred call would turn the functions into values and lose their inlining
-    _write_whole(path, _BOUND_SOURCE.format(everything=", ".join([*constants, *rest]), arguments=", ".join(rest)))
+    everything, arguments, options = ", ".join([*constants, *rest]), ", ".join(rest), "_nrt=False" if short else "nogil=True"
+    _write_whole(path, _BOUND_SOURCE.format(everything=everything, arguments=arguments, options=options))
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    module.__dict__.update(constants, drive=drive)
+    # A user's function that was compiled before may hold what its globals were then: it is compiled again, as it is now.
+    # Numba imports the module of every function when it reads its cache, and that of a notebook or a policy file may not be there.
+    own = Rebuilder(_compile_again, wanted=_is_outside, module=module_name)
+    module.__dict__.update({name: own.rebuild(value) for name, value in constants.items()}, drive=own.rebuild(drive))
     sys.modules[module_name] = module  # numba looks the module up by name when it reads its cache
     try:
         spec.loader.exec_module(module)
@@ -243,51 +246,30 @@ def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: M
         raise
 
 
-_interpreted: dict[Any, Any] = {}
-
-
 def interpreted(function: F) -> F:
     """`function` and everything it calls as plain Python: slow, the same results to the bit, and nothing is compiled.
 
     >>> interpreted(index)(3)
     3
     """
-    plain: F = _as_python(function)
+    plain: F = Rebuilder(_keep_plain, wanted=_is_outside, rest=_package.rebuild).rebuild(function)
     return plain
 
 
-def _as_python(value: Any) -> Any:
-    """A compiled function as plain Python; tuples of them likewise; anything else as it is."""
-    if isinstance(value, tuple):
-        parts = [_as_python(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if value is stay_apart:
-        return _do_nothing
-    source = getattr(value, "py_func", None)
-    if source is None:
-        return value
-    if value not in _interpreted:
-        scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": source.__module__}
-        cells = tuple(CellType(_as_python(cell.cell_contents)) for cell in source.__closure__ or ())
-        _interpreted[value] = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, cells)
-        known = source.__globals__
-        scope.update({name: _as_python(known[name]) for name in set(_names_in(source.__code__)) if name in known})
-    return _interpreted[value]
+def _keep_plain(copy: FunctionType, _compiled: Any) -> FunctionType:
+    return copy
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+_package = Rebuilder(_keep_plain, rest=lambda value: _do_nothing if value is stay_apart else value)  # what it made is shared by all
 
 
-def _identity(constant: Any) -> Any:
-    if isinstance(constant, type):
-        return getattr(constant, "_fields", constant.__qualname__)
-    if isinstance(constant, tuple):
-        return tuple(_identity(item) for item in constant)
-    return f"{constant.__module__}.{constant.__qualname__}"
+def _is_outside(compiled: Any) -> bool:
+    """Whether a compiled function is a user's: its globals may change while the process runs."""
+    return str(compiled.py_func.__module__).partition(".")[0] != "thrifty"
+
+
+def _compile_again(copy: FunctionType, compiled: Any) -> Any:
+    return numba.jit(**{"nopython": True, **compiled.targetoptions})(copy)
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -1,6 +1,9 @@
 """Legal calls that once crashed a router, bricked its store or made it count wrongly. Each is tried live and after a restart."""
 
+import gc
 import os
+import threading
+import weakref
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.clock import Clock
+from thrifty.forgetting import Forgetting
 from thrifty.router import ColdDecisionError, LogRowError, Router, Settings
 from thrifty.router.compiling import Kernel
 from thrifty.router.engine import engine_for
@@ -368,3 +372,31 @@ def test_the_first_decision_needs_no_compiler(tmp_path: Path, monkeypatch: pytes
     assert router.decide().arm in ARMS
     assert not router.responsive
     assert not list(tmp_path.rglob("*.nbc")), os.listdir(tmp_path)
+
+
+def test_gauges_are_not_read_in_the_middle_of_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    router = Router(ARMS, 0.1, policy="cs-ucb")
+    begun, answers, forget_by = threading.Event(), list[dict[str, float]](), SegmentSums.forget_by
+
+    def forget_slowly(self: SegmentSums, forgetting: Forgetting) -> None:
+        if self is router.state.segments.sums:
+            self.forgets = True  # half of the change
+            begun.set()
+            reader.join(0.2)
+        forget_by(self, forgetting)
+
+    reader = threading.Thread(target=lambda: begun.wait(20) and answers.append(router.gauges()))
+    reader.start()
+    monkeypatch.setattr(SegmentSums, "forget_by", forget_slowly)
+    router.configure(ARMS, Settings(alpha=0.1, policy="cs-ucb+window=100"))
+    reader.join(20)
+    assert [answer["segments"] for answer in answers] == [1]
+
+
+def test_an_engine_that_no_router_uses_is_freed() -> None:
+    router = Router(ARMS, 0.1, policy="cs-etc:tau=7")
+    engine = weakref.ref(engine_for("cs-etc:tau=7"))
+    assert engine() is not None
+    router.configure(ARMS, Settings(alpha=0.1, policy="cs-etc:tau=8"))
+    gc.collect()
+    assert engine() is None

@@ -35,7 +35,7 @@ def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: 
         parts=namedtuple("Parts", parts)(**parts),
         Parameters=namedtuple("Parameters", numbers),
     )
-    return bind(drive, {"rule": kernels}, name=chosen.name, outside_sources=chosen.sources)
+    return bind(drive, {"rule": kernels}, name=chosen.name)
 
 
 def given_terms(terms: Terms, numbers: dict[str, float]) -> GivenTerms:

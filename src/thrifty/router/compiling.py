@@ -38,17 +38,14 @@ class Kernel:
     drive : the driver
     constants : compiled functions, by the names of the driver's first arguments
     name : of the file in the cache
-    outside_sources : the text of everything outside this package that the constants were built from
 
     """
 
     __slots__ = ("_arguments", "_drive", "call", "compiled")
 
-    def __init__(
-        self, drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, outside_sources: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str) -> None:
         self._drive = drive
-        self._arguments: dict[str, Any] = {"constants": constants, "name": name, "outside_sources": outside_sources}
+        self._arguments: dict[str, Any] = {"constants": constants, "name": name, "short": True}
         plain, fixed = interpreted(drive), tuple(interpreted(constant) for constant in constants.values())
 
         def run_interpreted(*arguments: Any) -> Any:

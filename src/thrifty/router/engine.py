@@ -4,12 +4,14 @@ import math
 import threading
 from collections import namedtuple
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from thrifty.compiled import interpreted
+from thrifty.fingerprint import fingerprint
 from thrifty.forgetting import Forgetting
 from thrifty.policies import Policy, policy
 from thrifty.policies.contract import RuleTerms
@@ -92,7 +94,7 @@ class RuleCode:
             parameters=tuple_maker(self._parameters),
             unpack=Layout(memory).unpacker(),
         )
-        kernel = partial(Kernel, constants={"rule": kernels}, name=chosen.name, outside_sources=chosen.sources)
+        kernel = partial(Kernel, constants={"rule": kernels}, name=chosen.name)
         self.choose = kernel(choose_arm)
         self.observe = kernel(observe_outcome) if rule.weighs_outcomes else None
 
@@ -154,17 +156,26 @@ class Engine:
         """Whether nothing that is in use is interpreted."""
         return all(code.compiled for code in self._codes.values())
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all code that rules are made of: what another version of it remembered is of no use."""
+        rules = [rule for rule in (self.policy.rule, self.policy.rule_for_unknown_costs) if rule is not None]
+        functions = [(rule.init, rule.choose, rule.observe, rule.propensity) for rule in rules]
+        return fingerprint(choose_arm, functions, self.policy.parts())
 
-_engines: dict[tuple[str, tuple[str, ...]], Engine] = {}
+
+_engines: WeakValueDictionary[tuple[str, tuple[str, ...]], Engine] = WeakValueDictionary()
+"""Engines that a router uses. One that no router uses any more is freed, or memory would grow with every policy ever tried."""
 
 
 def engine_for(spec: str) -> Engine:
     """The engine of a policy by its specification; made once, and anew when a file that it was read from has changed."""
-    sources = policy(spec).sources
+    key = spec, policy(spec).sources
     with _making:
-        if (spec, sources) not in _engines:
-            _engines[spec, sources] = Engine(spec)
-        return _engines[spec, sources]
+        engine = _engines.get(key)
+        if engine is None:
+            engine = _engines[key] = Engine(spec)
+        return engine
 
 
 def _example_terms(known_costs: bool) -> Terms:

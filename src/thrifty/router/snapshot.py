@@ -5,14 +5,12 @@ lock and takes milliseconds; `encode` takes longer and needs no lock.
 """
 
 import base64
-import hashlib
 import json
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.borrowing import SPREAD_FIELDS, Spread
-from thrifty.compiled import source_digest
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.statistics import ArmStatistics
@@ -43,7 +41,7 @@ def capture(state: State) -> Capture:
         "version": state.version,
         "created_at": state.created_at,
         "reset_at": state.reset_at,
-        "sources": _sources(state),
+        "sources": state.engine.fingerprint,
         "deleted": state.configuration.deleted,
         "pruned_before": state.pruned_before,
         "sequences": sorted({**state.sequences, state.replica: state.sequence}.items())[-MOST_REPLICAS:],
@@ -96,18 +94,12 @@ def load(fresh: State, body: bytes, position: int) -> State:
         state.segments.add(name)
     content = _Reader(rest)
     state.segments.sums.load({name: content.take(length) for name, length in header["arrays"]})
-    for number, choice, lengths in header["rules"] if header["sources"] == _sources(state) else ():
+    for number, choice, lengths in header["rules"] if header["sources"] == state.engine.fingerprint else ():
         memory = [content.take(length) for length in lengths]
         eligible = None if choice is None else (tuple(choice[0]), tuple(choice[1]))
         state.segments.rule(state.segments.by_number[number], eligible).load(memory)
     state.deadlines.load(header["periods"], position)
     return state
-
-
-def _sources(state: State) -> str:
-    """A digest of all code that rules are made of: what another version remembered is of no use."""
-    texts = (source_digest(), *state.engine.policy.sources)
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 class _Reader:

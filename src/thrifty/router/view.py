@@ -10,7 +10,10 @@ from thrifty.router.state_log import StateLog
 
 
 class RouterView:
-    """What a router knows and how it stands; `Router` adds what changes that."""
+    """What a router knows and how it stands; `Router` adds what changes that.
+
+    Whatever is more than one attribute is read under the lock: a change of arms or settings is many steps.
+    """
 
     state: State
     log: StateLog
@@ -36,13 +39,15 @@ class RouterView:
     @property
     def counts(self) -> dict[str, int]:
         """Decisions, outcomes that arrived, and decisions whose deadline passed without one."""
-        state = self._known_state()
-        return {"decisions": state.decided, "outcomes": state.arrived, "expired": state.expired}
+        with self.lock:
+            state = self._known_state()
+            return {"decisions": state.decided, "outcomes": state.arrived, "expired": state.expired}
 
     @property
     def groups(self) -> dict[str, list[Any]]:
         """Outcomes, reward sum and cost sum of the holdout and of all others."""
-        return self._known_state().groups
+        with self.lock:
+            return {name: list(sums) for name, sums in self._known_state().groups.items()}
 
     @property
     def pending(self) -> int:
@@ -61,16 +66,17 @@ class RouterView:
 
     def gauges(self) -> dict[str, float]:
         """How much there is of what has a limit, and what state the router is in."""
-        state = self.state
-        return {
-            "memory_bytes": state.records.n_bytes,
-            "memory_limit_bytes": state.settings.memory_bytes,
-            "segments": len(state.segments),
-            "max_segments": state.segments.limit,
-            "pending": state.waiting,
-            "compiled": float(state.engine.compiled),
-            "stale": float(self.log.stale),
-        }
+        with self.lock:
+            state = self.state
+            return {
+                "memory_bytes": state.records.n_bytes,
+                "memory_limit_bytes": state.settings.memory_bytes,
+                "segments": len(state.segments),
+                "max_segments": state.segments.limit,
+                "pending": state.waiting,
+                "compiled": float(state.engine.compiled),
+                "stale": float(self.log.stale),
+            }
 
     def segments(self) -> list[str]:
         """Every segment seen so far, "" first."""
