@@ -45,15 +45,14 @@ def pair_us(router: Router, rounds: int, segments: list[str]) -> float:
 
 
 def kernels_us(router: Router, rounds: int) -> float:
-    """Microseconds of what compiled code does for one decide and one record: choose, count the decision, count the outcome."""
+    """Microseconds of what compiled code does for one decide and one record: look, choose, count the outcome."""
     state, best = router.state, float("inf")
     segments, counting, table = state.segments, state.engine.counting, np.zeros(512, DecisionRecord)
-    rule, tables, everything = segments.rule(segments.root), segments.sums.tables(), segments.sums.everything()
+    rule, everything = segments.rule(segments.root), segments.sums.everything()
     for _ in range(5):
         started = time.perf_counter()
         for n in range(rounds):
             place = rule.choose(segments.sums, n, 0)
-            counting.count_decision.call(table, n & 511, *tables)
             counting.count_outcome.call(table, n & 511, place, 1.0, 0.5, *everything)
         best = min(best, (time.perf_counter() - started) / rounds)
     return 1e6 * best

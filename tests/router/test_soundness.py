@@ -18,6 +18,7 @@ from thrifty.router import ColdDecisionError, LogRowError, Router, Settings
 from thrifty.router.compiling import Kernel
 from thrifty.router.engine import engine_for
 from thrifty.router.packing import Layout
+from thrifty.router.records import DecisionRecords
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.store import open_store
 
@@ -359,11 +360,13 @@ def test_compiled_kernels_refuse_other_types_instead_of_compiling(monkeypatch: p
     engine.code(True).load()
     sums = SegmentSums(2, engine.forgetting)
     sums.add(-1)
-    kernel: Kernel = engine.counting.add_pending
-    kernel.call(*sums.tables(), 0, 1, 1)
+    kernel: Kernel = engine.counting.count_outcome
+    records = DecisionRecords(1)
+    slot = records.add((0, 1), (0, 1, 1, 0, 0, 0.0, 0.0, 1.0, 0.5, 1), None)
+    kernel.call(records.table, slot, 1, 1.0, 0.5, *sums.everything())
     with pytest.raises(TypeError, match="No matching definition"):
-        kernel.call(sums.sums.view(np.int64), *sums.tables()[1:], 0, 1, 1)
-    assert sums.sums["sent"][0].tolist() == [0, 1]
+        kernel.call(records.table, slot, 1, 1.0, 0.5, sums.sums.view(np.int64), *sums.everything()[1:])
+    assert sums.sums["seen"][0].tolist() == [0.0, 1.0]
 
 
 def test_the_first_decision_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,6 +381,10 @@ def test_gauges_are_not_read_in_the_middle_of_a_change(monkeypatch: pytest.Monke
     router = Router(ARMS, 0.1, policy="cs-ucb")
     begun, answers, forget_by = threading.Event(), list[dict[str, float]](), SegmentSums.forget_by
 
+    def read() -> None:
+        begun.wait(20)
+        answers.append(router.gauges())
+
     def forget_slowly(self: SegmentSums, forgetting: Forgetting) -> None:
         if self is router.state.segments.sums:
             self.forgets = True  # half of the change
@@ -385,7 +392,7 @@ def test_gauges_are_not_read_in_the_middle_of_a_change(monkeypatch: pytest.Monke
             reader.join(0.2)
         forget_by(self, forgetting)
 
-    reader = threading.Thread(target=lambda: begun.wait(20) and answers.append(router.gauges()))
+    reader = threading.Thread(target=read)
     reader.start()
     monkeypatch.setattr(SegmentSums, "forget_by", forget_slowly)
     router.configure(ARMS, Settings(alpha=0.1, policy="cs-ucb+window=100"))

@@ -1,9 +1,8 @@
-"""Compiled code for counting: decisions, outcomes and corrections, in a segment and all above it.
+"""Compiled code for counting outcomes and corrections, in a segment and all above it. (Decisions: `SegmentSums.count_pending`.)
 
 None of it depends on the policy; `count_outcome` and `probe_arm` depend on how statistics forget.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from thrifty.borrowing import count_segment
 from thrifty.compiled import driver
 from thrifty.forgetting import RESTART
-from thrifty.router.records import OPEN
 
 
 class ForgettingKernels(NamedTuple):
@@ -50,30 +48,6 @@ def probe_arm(forgetting, sums, recent, recollections, segment):
     for arm in range(sums.shape[1]):
         decisions += sums[segment, arm].sent
     return forgetting.probe(recent[segment], forgetting.unpack(recollections[segment]), decisions)
-
-
-@driver
-def count_decision(records, slot, sums, recent, parents):
-    """Count a decision in its segment and all above, unless its `sent` is 0; the rest of its record begins anew."""
-    entry = records[slot]
-    entry.seen, entry.reward, entry.cost, entry.priced = 0, 0.0, 0.0, 0
-    entry.settled, entry.outcome_at, entry.outcome_value, entry.outcome_cost = OPEN, math.nan, math.nan, math.nan
-    entry.waiting, entry.forgotten, entry.logged, entry.position = 1, 0, 0, 0
-    add_pending(sums, recent, parents, entry.segment, entry.arm, entry.sent)
-
-
-@driver
-def add_pending(sums, recent, parents, segment, arm, by):
-    """Count decisions without an outcome, in a segment and all above."""
-    while segment >= 0:
-        known = sums[segment, arm]
-        known.sent += by
-        known.pending += by
-        if recent is not None:
-            remembered = recent[segment, arm]
-            remembered.sent += by
-            remembered.pending += by
-        segment = parents[segment]
 
 
 @driver

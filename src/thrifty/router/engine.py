@@ -18,7 +18,7 @@ from thrifty.policies.contract import RuleTerms
 from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.compiling import COMPILER, Kernel, compile_mode
-from thrifty.router.counting import ForgettingKernels, add_pending, count_decision, count_outcome, probe_arm
+from thrifty.router.counting import ForgettingKernels, count_outcome, probe_arm
 from thrifty.router.frame import empty_frame
 from thrifty.router.kernels import PackedRule, choose_arm, look, observe_outcome
 from thrifty.router.packing import Bytes, Layout, tuple_maker
@@ -33,8 +33,6 @@ class Counting(NamedTuple):
     """The kernels that do not depend on the rule, only on how statistics forget."""
 
     look: Kernel
-    count_decision: Kernel
-    add_pending: Kernel
     count_outcome: Kernel
     probe: Kernel | None
 
@@ -61,8 +59,6 @@ def counting_for(forgetting: Forgetting) -> Counting:
         kernels = ForgettingKernels(forgetting.take_in, forgetting.probe, unpack)
         _countings[kind] = Counting(
             _shared_kernel(look, shared),
-            _shared_kernel(count_decision, shared),
-            _shared_kernel(add_pending, shared),
             Kernel(count_outcome, {"forgetting": kernels}, name=f"count_outcome_{kind or 'all'}"),
             Kernel(probe_arm, {"forgetting": kernels}, name="probe") if forgetting.probes else None,
         )
@@ -209,8 +205,6 @@ class _Rehearsal:
         code.choose.load(lambda call: call(self._frame, self._memory, self._memory.copy(), 1, 1, -1))
         if code.observe is not None:
             code.observe.load(lambda call: call(self._frame, self._memory, 0, 1.0, 1.0))
-        counting.count_decision.load(lambda call: call(self._records, 0, *self._sums.tables()))
-        counting.add_pending.load(lambda call: call(*self._sums.tables(), 0, 0, 0))
         counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, *self._sums.everything()))
         if counting.probe is not None:
             sums = self._sums

@@ -62,7 +62,10 @@ OUTCOME_VALUE, OUTCOME_COST = _PLACE["outcome_value"], _PLACE["outcome_cost"]
 """Places of numbers in a record, which is WIDTH numbers wide, for `DecisionRecords.integers` and `floats`."""
 
 _FIRST = Struct("=7q4dq")
-"""Bytes of the numbers of a decision that its maker knows, `replica` to `sent`; `count_decision` writes the others."""
+"""Bytes of the numbers of a decision that its maker knows, `replica` to `sent`."""
+
+_OTHERS = Struct("=q2d2q3d4q").pack(0, 0.0, 0.0, 0, OPEN, nan, nan, nan, 1, 0, 0, 0)
+"""Bytes of the others, `seen` to `position`, of a decision that waits for an outcome."""
 
 _FLOATS = frozenset(name for name in FIELDS if DecisionRecord[name] == np.float64)
 
@@ -149,9 +152,11 @@ class DecisionRecords:
         return self.integers[slot * WIDTH], self.integers[slot * WIDTH + 1]
 
     def add(self, key: Key, made: Made, note: Note | None) -> int:
-        """The row of a new decision, with the numbers in `made`."""
+        """The row of a new decision, with the numbers in `made`; it waits for an outcome."""
         slot = self.place(key, note)
-        _FIRST.pack_into(self._bytes, slot * _RECORD_BYTES, *key, *made)
+        first = slot * _RECORD_BYTES
+        _FIRST.pack_into(self._bytes, first, *key, *made)
+        self._bytes[first + _FIRST.size : first + _RECORD_BYTES] = _OTHERS
         return slot
 
     def place(self, key: Key, note: Note | None, *, newest: bool = True) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from thrifty.router.arms import Arms
 from thrifty.router.engine import Engine, engine_for
-from thrifty.router.records import DecisionRecord
+from thrifty.router.records import DecisionRecords
 from thrifty.router.rule_instance import RuleTemplate
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
@@ -42,12 +42,10 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
         place = rule.choose(sums, 1, 0)
         if not 0 <= place < len(choice[0]):
             raise ValueError(f"it chose arm {place} of {len(choice[0])}")
-        records, arm = np.zeros(1, DecisionRecord), choice[0][place]
-        if sums.forgets:
-            sums.remember(0)
-        records["arm"], records["sent"] = arm, 1
-        engine.counting.count_decision.call(records, 0, *sums.tables())
-        engine.counting.count_outcome.call(records, 0, arm, 1.0, 0.5, *sums.everything())
+        records, arm = DecisionRecords(1), choice[0][place]
+        slot = records.add((0, 1), (0, arm, arm, 0, 0, 0.0, 0.0, 1.0, 0.5, 1), None)
+        sums.count_pending(0, arm, 1)
+        engine.counting.count_outcome.call(records.table, slot, arm, 1.0, 0.5, *sums.everything())
         rule.observe(arm, 1.0, 1.0)
         rule.choose(sums, 2, 0)
     except ValueError:

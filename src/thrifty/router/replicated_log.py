@@ -172,7 +172,7 @@ class ReplicatedLog(StateLog):
 
     def _count(self, state: State, flight: Flight, by: int) -> None:
         if flight.counted:
-            state.count_pending(flight.segment, flight.arm, by)
+            state.segments.sums.count_pending(flight.segment, flight.arm, by)
         state.decided += by
         state.waiting += by
 

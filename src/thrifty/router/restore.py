@@ -85,7 +85,7 @@ class _Recollection:
         counted = int(not (note and is_shadow(note.detail)))
         made = (0, arm, arm, CODES.index(row.code), state.version, row.at, due, propensity, price, counted)
         slot = self._records.add(key, made, note)
-        self._counting.count_decision.call(self._records.table, slot, *self._sums.tables())
+        self._sums.count_pending(0, arm, counted)
         self._records.put(slot, "logged", position)
         self._records.put(slot, "position", position)
 

@@ -283,9 +283,10 @@ class Router(RouterView):
 
     def refresh(self) -> None:
         """Bring the state up to date before a call: restored if the log lost rows, and without decisions past their deadline."""
-        self._restore_if_stale()
-        deadlines = self.state.deadlines
-        if self.state.clock.monotonic() >= deadlines.next_due:
+        if self.log.stale:
+            self._restore_if_stale()
+        state = self.state
+        if state.clock.monotonic() >= state.deadlines.next_due:
             expire_in_memory(self, most=AT_ONCE)
             if not self._background:
                 expire_cold(self)

@@ -158,11 +158,9 @@ class State:
 
     def apply_decision(self, key: Key, made: Made, note: Note | None) -> int:
         """Remember a decision and count it; the row of `records` it is in."""
-        sums, records = self.segments.sums, self.records
-        if sums.forgets:
-            sums.count_in(made[0])
+        records = self.records
         slot = records.add(key, made, note)
-        self.engine.counting.count_decision.call(records.table, slot, *sums.tables())
+        self.segments.sums.count_pending(made[0], made[2], made[9])
         self.deadlines.add(key, made[6], records)
         self.decided += 1
         self.waiting += 1
@@ -245,13 +243,6 @@ class State:
             slot = self.records.slot(key)
             if slot is not None and old[slot]:
                 self.records.remove(key)
-
-    def count_pending(self, segment: int, arm: int, by: int) -> None:
-        """Count decisions without an outcome, or take them back."""
-        sums = self.segments.sums
-        if sums.forgets:
-            sums.count_in(segment)
-        self.engine.counting.add_pending.call(*sums.tables(), segment, arm, by)
 
     def records_limit(self) -> int:
         """How many decisions fit into memory, about."""
