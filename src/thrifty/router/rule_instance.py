@@ -1,6 +1,7 @@
 """A rule instance: one rule at work on some arms of a segment, at given prices."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.engine import Engine
 from thrifty.router.frame import AFRESH, CODE, HORIZON, PROPENSITY, REACH, Frame, empty_frame
-from thrifty.router.packing import Layout
+from thrifty.router.packing import Bytes, Layout
 from thrifty.router.records import EXPLORE
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
@@ -62,7 +63,8 @@ class RuleTemplate:
 class RuleInstance:
     """One rule at work in one segment. It sees the statistics of now whenever it is asked.
 
-    `facts` are the numbers of its last look, at the places that `thrifty.router.frame` names.
+    `facts` are the numbers of its last look, at the places that `thrifty.router.frame` names. A `watcher` is called once, before
+    what the rule remembers changes.
     """
 
     __slots__ = (
@@ -79,6 +81,7 @@ class RuleInstance:
         "number",
         "prices",
         "segment",
+        "watcher",
     )
 
     def __init__(self, template: RuleTemplate, segment: str, number: int) -> None:
@@ -88,9 +91,12 @@ class RuleInstance:
         self.facts: memoryview = self._frame[template.facts].view(np.float64).data  # read five times faster than from the array
         self._progress = self._frame[template.progress].view(np.int64)
         self._begun = 0
+        self.watcher: Callable[[RuleInstance], None] | None = None
 
     def look(self, sums: SegmentSums) -> None:
         """Fill in the facts without asking the rule."""
+        if self.watcher is not None:
+            self.watcher(self)
         if sums.forgets:
             sums.remember(self.number)
         self.code.counting.look.call(self._frame, *sums.tables(), self.number)
@@ -129,6 +135,8 @@ class RuleInstance:
 
     def observe(self, arm: int, reward: float, propensity: float) -> None:
         """Hand an outcome of an arm, numbered as in the segment, to a rule that weighs outcomes by their probability."""
+        if self.watcher is not None:
+            self.watcher(self)
         if self.code.observe is not None and arm in self.arms:
             self.code.observe.call(self._frame, self._memory, self.arms.index(arm), reward, propensity)
 
@@ -136,18 +144,25 @@ class RuleInstance:
         """Per arm (sent, pending, seen, reward sum, cost sum) as the rule saw them at the last look, borrowed ones included."""
         return dict(zip(self.arms, self._frame[self._template.effective].view(ArmStatistics).tolist(), strict=True))
 
-    def dump(self) -> list[bytes]:
-        """What the rule remembers, bit for bit."""
-        stats = self._frame[self._template.stats].tobytes()
-        return [self._begun.to_bytes(8, "little"), self._progress.tobytes(), stats, self._memory.tobytes()]
+    @property
+    def n_bytes(self) -> int:
+        """The size of a dump."""
+        return 8 + self._progress.nbytes + self._stats.size + self._memory.size
 
-    def load(self, dumped: list[bytes]) -> None:
+    @property
+    def _stats(self) -> Bytes:
+        return self._frame[self._template.stats]
+
+    def dump(self) -> bytes:
+        """What the rule remembers, bit for bit."""
+        return b"".join((self._begun.to_bytes(8, "little"), self._progress.data, self._stats.data, self._memory.data))
+
+    def load(self, dumped: bytes) -> None:
         """Remember what was dumped; a ValueError where it is of another layout."""
-        begun, progress, stats, memory = dumped
-        target = self._frame[self._template.stats]
-        if len(memory) != self._memory.size or memory[:8] != self._memory[:8].tobytes() or len(stats) != target.size:
+        content = np.frombuffer(dumped, np.uint8)
+        begun, progress, stats, memory = np.split(content, np.cumsum([8, self._progress.nbytes, self._stats.size]))
+        if content.size != self.n_bytes or not np.array_equal(memory[:8], self._memory[:8]):
             raise ValueError("the rule's memory has another layout")
-        self._begun = int.from_bytes(begun, "little")
-        self._progress[:] = np.frombuffer(progress, np.int64)
-        target[:] = np.frombuffer(stats, np.uint8)
-        self._memory[:] = np.frombuffer(memory, np.uint8)
+        self._begun = int(begun.view(np.int64)[0])
+        self._progress[:] = progress.view(np.int64)
+        self._stats[:], self._memory[:] = stats, memory

@@ -1,5 +1,6 @@
 """Segments: "DE/vodafone" below "DE" below all of them, each with its statistics and its rules."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,15 @@ class Segments:
                 del segment.others[next(iter(segment.others))]
             found = segment.others[eligible] = self._make_rule(segment, eligible)
         return found
+
+    def rules(self) -> Iterator[tuple[ArmsAndPrices | None, RuleInstance]]:
+        """All rules that were asked since the last change, with the eligible arms; None stands for all arms."""
+        for segment in self.by_number:
+            if segment.generation == self.generation:
+                if segment.main is not None:
+                    yield None, segment.main
+                if segment.others:
+                    yield from segment.others.items()
 
     def _make_rule(self, segment: Segment, choice: ArmsAndPrices) -> RuleInstance:
         return self.template(choice).instance(segment.name, segment.number)

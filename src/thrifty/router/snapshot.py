@@ -1,21 +1,29 @@
 """Snapshots: the whole state of a router but for its recent decisions, which the log keeps.
 
-A snapshot is one line of JSON and then arrays of bytes, whose names and lengths the line gives. `capture` copies under the router's
-lock and takes milliseconds; `encode` takes longer and needs no lock.
+A snapshot is one line of JSON, then arrays of bytes, whose names and lengths the line gives, then what each rule remembers.
+`capture` copies all but the rules, which takes milliseconds under the router's lock. Rules are copied later, by `encode`, which
+takes the lock for some of them at a time. A rule that is about to change before its turn is copied first.
 """
 
 import base64
 import json
+from array import array
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.borrowing import SPREAD_FIELDS, Spread
+from thrifty.router.rule_instance import RuleInstance
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.statistics import ArmStatistics
 
-FORMAT = 6
+FORMAT = 7
+
+RULES_AT_ONCE = 200
+"""Rules that are copied while the lock is held once: some tenths of a millisecond."""
 
 MOST_REPLICAS = 1000
 """Replicas whose last decision a snapshot knows, the newest ones: an old one does not come back under its number."""
@@ -26,7 +34,33 @@ class Capture(NamedTuple):
 
     header: dict[str, Any]
     arrays: dict[str, bytes]
-    rules: list[tuple[int, Any, list[bytes]]]  # segment, eligible arms and prices (None for all), memory
+    memories: "RuleMemories"
+
+
+class RuleMemories:
+    """What rules remember at one moment, copied little by little: a rule calls its `watcher` before it changes."""
+
+    def __init__(self, rules: list[RuleInstance]) -> None:
+        self._rules, self._copies = rules, dict[int, bytes]()  # by the id of the rule
+        watcher = self._watcher = self._copy
+        for rule in rules:
+            if rule.watcher is not None:
+                rule.watcher(rule)  # for another snapshot, which is not done
+            rule.watcher = watcher
+
+    def _copy(self, rule: RuleInstance) -> None:
+        self._copies[id(rule)] = rule.dump()
+        rule.watcher = None
+
+    def take(self, lock: AbstractContextManager[Any]) -> Iterator[bytes]:
+        """The memories of all rules in order, in pieces. `lock` is the router's; it is held for one piece at a time."""
+        for first in range(0, len(self._rules), RULES_AT_ONCE):
+            piece = self._rules[first : first + RULES_AT_ONCE]
+            with lock:
+                for rule in piece:
+                    if rule.watcher is self._watcher:
+                        self._copy(rule)
+            yield b"".join([self._copies.pop(id(rule)) for rule in piece])
 
 
 def capture(state: State) -> Capture:
@@ -50,32 +84,38 @@ def capture(state: State) -> Capture:
         "periods": state.deadlines.dump(state.records),
         "segments": [segment.name for segment in segments.by_number],
     }
-    rules: list[tuple[int, Any, list[bytes]]] = []
-    for segment in segments.by_number:
-        if segment.generation == segments.generation:
-            if segment.main is not None:
-                rules.append((segment.number, None, segment.main.dump()))
-            rules.extend((segment.number, choice, rule.dump()) for choice, rule in segment.others.items())
-    return Capture(header, segments.sums.dump(), rules)
+    rules: list[RuleInstance] = []
+    choices: dict[Any, int] = {}  # eligible arms and prices, None for all arms: their number
+    sizes: list[int] = []  # of a memory, for each of them
+    places = array("q")  # segment and choice of every rule
+    for choice, rule in segments.rules():
+        if choice not in choices:
+            choices[choice] = len(choices)
+            sizes.append(rule.n_bytes)
+        rules.append(rule)
+        places.extend((rule.number, choices[choice]))
+    header["choices"] = list(zip(choices, sizes, strict=True))
+    return Capture(header, {**segments.sums.dump(), "rules": places.tobytes()}, RuleMemories(rules))
 
 
-def encode(captured: Capture) -> bytes:
-    """The body of a snapshot."""
-    header = {
-        **captured.header,
-        "arrays": [[name, len(content)] for name, content in captured.arrays.items()],
-        "rules": [[number, choice, [len(part) for part in memory]] for number, choice, memory in captured.rules],
-    }
-    parts = [part for _, _, memory in captured.rules for part in memory]
-    return b"".join([json.dumps(header).encode(), b"\n", *captured.arrays.values(), *parts])
+def encode(captured: Capture, lock: AbstractContextManager[Any]) -> bytearray:
+    """The body of a snapshot; `lock` is the router's. Made in small steps: other threads run between them."""
+    lengths = [[name, len(content)] for name, content in captured.arrays.items()]
+    line = json.dumps({**captured.header, "arrays": lengths}).encode() + b"\n"
+    parts = [line, *captured.arrays.values(), *captured.memories.take(lock)]
+    body, at = bytearray(sum(map(len, parts))), 0
+    for part in parts:
+        body[at : at + len(part)] = part
+        at += len(part)
+    return body
 
 
 def load(fresh: State, body: bytes, position: int) -> State:
     """The state of a snapshot of the router and replica that `fresh` is of; a ValueError or KeyError for an unknown format."""
     line, _, rest = body.partition(b"\n")
     header: dict[str, Any] = json.loads(line)
-    if header["format"] not in (5, FORMAT):
-        raise ValueError(f"a snapshot of format {header['format']}, this version reads 5 and {FORMAT}")
+    if header["format"] not in (5, 6, FORMAT):
+        raise ValueError(f"a snapshot of format {header['format']}, this version reads 5, 6 and {FORMAT}")
     arms = {name: price for name, price, _ in header["arms"]}
     state = State(fresh.name, arms, Settings.from_dict(header["settings"]), replica=fresh.replica, clock=fresh.clock)
     state.arms.status = [status for _, _, status in header["arms"]]
@@ -93,13 +133,23 @@ def load(fresh: State, body: bytes, position: int) -> State:
     for name in header["segments"][1:]:
         state.segments.add(name)
     content = _Reader(rest)
-    state.segments.sums.load({name: content.take(length) for name, length in header["arrays"]})
-    for number, choice, lengths in header["rules"] if header["sources"] == state.engine.fingerprint else ():
-        memory = [content.take(length) for length in lengths]
-        eligible = None if choice is None else (tuple(choice[0]), tuple(choice[1]))
-        state.segments.rule(state.segments.by_number[number], eligible).load(memory)
+    arrays = {name: content.take(length) for name, length in header["arrays"]}
+    state.segments.sums.load(arrays)
+    if header["sources"] == state.engine.fingerprint:
+        for number, choice, size in _listed_rules(header, arrays):
+            eligible = None if choice is None else (tuple(choice[0]), tuple(choice[1]))
+            state.segments.rule(state.segments.by_number[number], eligible).load(content.take(size))
     state.deadlines.load(header["periods"], position)
     return state
+
+
+def _listed_rules(header: dict[str, Any], arrays: dict[str, bytes]) -> Iterator[tuple[int, Any, int]]:
+    """Segment, eligible arms and size of every rule, in the order of their memories."""
+    if header["format"] == 6:
+        yield from ((number, choice, sum(lengths)) for number, choice, lengths in header["rules"])
+        return
+    for number, choice in np.frombuffer(arrays["rules"], np.int64).reshape(-1, 2).tolist():
+        yield (number, *header["choices"][choice])
 
 
 class _Reader:

@@ -18,7 +18,7 @@ log = logging.getLogger("thrifty.router")
 
 
 class Snapshots:
-    """Takes snapshots of one router: copied under its lock, encoded and written without."""
+    """Takes snapshots of one router: copied under its lock little by little, written without."""
 
     def __init__(self, state_log: StateLog, name: str) -> None:
         self._log, self._name = state_log, name
@@ -32,14 +32,14 @@ class Snapshots:
         if self._log.journal is None or self._log.stale or (self._thread is not None and self._thread.is_alive()):
             return
         position, captured = self._capture(router)
-        self._thread = threading.Thread(target=self._save, args=(position, captured), name="thrifty-snapshot", daemon=True)
+        self._thread = threading.Thread(target=self._save, args=(router, position, captured), name="thrifty-snapshot", daemon=True)
         self._thread.start()
 
     def take_now(self, router: "Router") -> int:
         """Take a snapshot and return when it is durable; its position."""
         with router.lock:
             position, captured = self._capture(router)
-        self._write(position, captured)
+        self._write(router, position, captured)
         return position
 
     def take_last(self, router: "Router") -> None:
@@ -58,16 +58,17 @@ class Snapshots:
         finally:
             self._log.after_capture(router.state)
 
-    def _save(self, position: int, captured: Capture) -> None:
+    def _save(self, router: "Router", position: int, captured: Capture) -> None:
         try:
-            self._write(position, captured)
+            self._write(router, position, captured)
         except StoreError as error:  # the next one will do; without any, a start reads more of the log
             log.warning("no snapshot", extra={"facts": {"router": self._name, "error": str(error)}})
 
-    def _write(self, position: int, captured: Capture) -> None:
+    def _write(self, router: "Router", position: int, captured: Capture) -> None:
         journal = self._log.journal
         assert journal is not None
         with self._saving:
+            body = encode(captured, router.lock)
             if not journal.shared:
                 journal.wait(position)  # a snapshot must not count rows that are going to be lost
-            journal.save_snapshot(position, encode(captured))
+            journal.save_snapshot(position, body)

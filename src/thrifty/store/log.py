@@ -112,7 +112,7 @@ class Journal(Protocol):
     def open_decisions(self, *, after: int, upto: int, limit: int) -> list[Placed]:
         """Decisions with after < position <= upto that have no outcome row yet, in order, at most `limit`."""
 
-    def save_snapshot(self, position: int, body: bytes) -> None:
+    def save_snapshot(self, position: int, body: bytes | bytearray) -> None:
         """Store a snapshot of the state after `position`; returns when it is durable. Takes long: call it from a worker thread."""
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:

@@ -7,7 +7,7 @@ PIECE_BYTES = 256 * 1024
 """Size of a piece, at most. A piece is one commit, so this bounds how long a commit takes."""
 
 
-def pack(body: bytes) -> tuple[bytes, str]:
+def pack(body: bytes | bytearray) -> tuple[bytes, str]:
     """The compressed body and its SHA-256 digest.
 
     >>> unpack(*pack(b"state"))

@@ -182,7 +182,7 @@ class PostgresJournal:
         """See `OpenQueries`."""
         self._store.query_long("INSERT INTO settled VALUES (%s, %s) ON CONFLICT DO NOTHING", (self._router, block))
 
-    def save_snapshot(self, position: int, body: bytes) -> None:
+    def save_snapshot(self, position: int, body: bytes | bytearray) -> None:
         """See `Journal`."""
         packed, digest = pack(body)
 

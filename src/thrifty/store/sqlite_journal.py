@@ -177,7 +177,7 @@ class SqliteJournal:
         """Have a statement committed, without waiting for it."""
         self._store.writer.append((text, values), self._store.writer.generation)
 
-    def save_snapshot(self, position: int, body: bytes) -> None:
+    def save_snapshot(self, position: int, body: bytes | bytearray) -> None:
         """See `Journal`. Each piece is a commit, and is waited for: decisions are committed with it and after it."""
         packed, digest = pack(body)
         store, router = self._store, self._router
