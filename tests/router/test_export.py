@@ -61,8 +61,15 @@ class Pages:
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
 
-    def scan(self) -> Iterator[tuple[int, Row]]:
-        return enumerate(self.rows, start=1)
+    def end(self) -> int:
+        return len(self.rows)
+
+    def scan(self, upto: int) -> Iterator[tuple[int, Row]]:
+        return enumerate(self.rows[:upto], start=1)
+
+    def outcomes(self, replica: int, first: int, last: int, *, upto: int) -> list[tuple[int, Row]]:
+        rows = [(position, row) for position, row in self.scan(upto) if row.kind == OUTCOME and row.replica == replica]
+        return [(position, row) for position, row in rows if first <= row.sequence <= last]
 
 
 def test_outcomes_before_and_after_pruning_and_a_late_default_are_told_apart() -> None:
@@ -119,3 +126,14 @@ def test_a_store_that_was_opened_for_reading_does_not_write(tmp_path: Path) -> N
     with pytest.raises(StoreError, match="opened for reading"):
         store.add_key("d", "n", "admin")
     store.close()
+
+
+def test_pages_and_gaps_of_numbers_lose_no_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thrifty.router.export.PIECE", 4)
+    monkeypatch.setattr("thrifty.router.export.LONGEST_GAP", 2)
+    numbers = [(0, 1), (1, 1), (0, 2), (0, 9), (1, 7), (0, 3), (0, 30), (1, 8), (1, 2)]
+    rows = [Row(DECISION, *key, 1.0, "s", None, "a", 0.5, 1.0, "explore", None) for key in numbers]
+    rows += [Row(OUTCOME, *key, 2.0, None, None, "a", key[0] / 2 + key[1] / 64, 1.0, "recorded", None) for key in numbers[::-1]]
+    lines = list(decisions(Pages(rows), "x"))  # type: ignore[arg-type]
+    assert [line.decision_id for line in lines] == [f"x.{replica:x}.{sequence:x}" for replica, sequence in numbers]
+    assert [line.reward for line in lines] == [replica / 2 + sequence / 64 for replica, sequence in numbers]

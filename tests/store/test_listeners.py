@@ -153,6 +153,7 @@ def test_no_statement_sorts_or_scans_the_log_of_postgresql(url: str) -> None:
             (statements.PAGE, ("r1", 1, 2**62)),
             (statements.NTH_LAST, ("r1", 2**62, 100)),
             (statements.NEXT, ("r1", 500)),
+            (statements.OUTCOMES, ("r1", 0, 500, 2500, 2**62)),
             (statements.OPEN_BETWEEN, ("r1", 0, 8191, 100)),
             (statements.OPEN_AMONG, ([1, 2, 3], "r1")),
             (statements.PRUNE_END, ("r1", 1, 2**62, 9999)),

@@ -66,6 +66,7 @@ PLANS = [
     (statements.RESETS, ("sms", 1, 9), "log_changes (router=? AND position>? AND position<?)"),
     (statements.NTH_LAST, ("sms", 9, 3), "log_router (router=? AND position<?)"),
     (statements.NEXT, ("sms", 1), "log_router (router=? AND position>?)"),
+    (statements.OUTCOMES, ("sms", 1, 9, 0, 99), "log_sequence (router=? AND sequence>? AND sequence<?)"),
     (statements.OPEN_BETWEEN, ("sms", 1, 9, 5), "log_router (router=? AND position>? AND position<?)"),
     (statements.OPEN_AT, (1, "sms"), "INTEGER PRIMARY KEY (rowid=?)"),
     (statements.PRUNE_END, ("sms", 1, 9, 5), "log_router (router=? AND position>? AND position<?)"),

@@ -2,12 +2,11 @@
 
 import csv
 import json
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from thrifty.files import flush_gently, replacing
 from thrifty.router.configuration import Configuration, single_changes
@@ -17,7 +16,10 @@ CHUNK = 20_000
 """Decisions held in memory at a time."""
 
 PIECE = 2_000
-"""Rows that are flushed to the disk at a time: some milliseconds of its work."""
+"""Decisions that are read, and lines that are flushed to the disk, at a time: some milliseconds of work."""
+
+LONGEST_GAP = 100
+"""Numbers of decisions that may be missing in a range whose outcomes are read together."""
 
 
 class Line(NamedTuple):
@@ -97,70 +99,63 @@ def _write_parquet(lines: Iterable[Line], path: Path) -> int:
 def decisions(journal: Journal, name: str) -> Iterator[Line]:
     """One line per decision that was not pruned or voided, in the order of the log, each with its last outcome.
 
-    The log is read twice: first the outcomes, which are stored in a temporary file, then the decisions.
+    Of the log as it is when the first line is asked for. It is read in pages of decisions, and the outcomes of a page by an
+    index: nothing is kept in memory or in a file for longer than a page.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        outcomes = _Outcomes(Path(folder) / "outcomes.db")
-        try:
-            outcomes.take(row for _, row in journal.scan() if row.kind == OUTCOME)
-            yield from _lines((row for _, row in journal.scan() if row.kind != OUTCOME), name, outcomes)
-        finally:
-            outcomes.close()
+    end, known = journal.end(), Configuration({}, {})
+    rows = (row for _, row in journal.scan(end) if row.kind != OUTCOME)
+    while page := list(islice(rows, PIECE)):
+        yield from _lines(page, name, known, _last_outcomes(journal, page, end))
 
 
-class _Outcomes:
-    """The last outcome of every decision, in a temporary file. A default never replaces a reported outcome."""
+class _Outcome(NamedTuple):
+    """The last outcome of a decision, as columns of a line."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = sqlite3.connect(path, isolation_level=None)
-        self._file.execute("PRAGMA journal_mode = OFF")
-        self._file.execute("PRAGMA synchronous = OFF")  # nobody needs it after a crash, and a service needs the disk
-        self._file.execute(
-            "CREATE TABLE last (replica INTEGER, sequence INTEGER, outcome TEXT, at REAL, arm TEXT, reward REAL, cost REAL, "
-            "corrections INTEGER, PRIMARY KEY (replica, sequence)) WITHOUT ROWID"
-        )
-
-    def take(self, rows: Iterator[Row]) -> None:
-        """Apply outcomes in the order of the log."""
-        while piece := list(islice(rows, CHUNK)):
-            self._file.execute("BEGIN")
-            self._file.executemany(
-                "INSERT INTO last VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET outcome = excluded.outcome, "
-                "at = excluded.at, arm = excluded.arm, reward = excluded.reward, cost = excluded.cost, "
-                "corrections = corrections + excluded.corrections WHERE excluded.outcome <> 'default'",
-                [
-                    (row.replica, row.sequence, row.code, row.at, row.arm, row.value, row.cost, int(row.code == "corrected"))
-                    for row in piece
-                ],
-            )
-            self._file.execute("COMMIT")
-
-    def find(self, row: Row) -> tuple[Any, ...]:
-        """outcome, outcome_at, used_arm, reward, cost, void, corrections of a decision."""
-        found = self._file.execute(
-            "SELECT outcome, at, arm, reward, cost, corrections FROM last WHERE replica = ? AND sequence = ?",
-            (row.replica, row.sequence),
-        ).fetchone()
-        if found is None:
-            return ("none", None, None, None, None, False, 0)
-        *facts, corrections = found
-        return (*facts, facts[3] is None and facts[0] != "default", corrections)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    outcome: str = "none"
+    outcome_at: float | None = None
+    used_arm: str | None = None
+    reward: float | None = None
+    cost: float | None = None
+    void: bool = False
+    corrections: int = 0
 
 
-def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line]:
-    known = Configuration({}, {})
-    eligible = "{}"
+_NONE = _Outcome()
+
+
+def _last_outcomes(journal: Journal, page: list[Row], end: int) -> dict[tuple[int, int], _Outcome]:
+    """The last outcomes of the decisions among some rows. A default never replaces a reported outcome."""
+    found: dict[tuple[int, int], _Outcome] = {}
+    for replica, first, last in _runs(page):
+        for _, row in journal.outcomes(replica, first, last, upto=end):
+            key = row.replica, row.sequence
+            before = found.get(key)
+            if before is None or row.code != "default":
+                corrections = (before.corrections if before else 0) + (row.code == "corrected")
+                void = row.value is None and row.code != "default"
+                found[key] = _Outcome(row.code, row.at, row.arm, row.value, row.cost, void, corrections)
+    return found
+
+
+def _runs(page: list[Row]) -> Iterator[tuple[int, int, int]]:
+    """The decisions among some rows as ranges of numbers of one replica, without long gaps: replica, first and last number."""
+    keys = sorted((row.replica, row.sequence) for row in page if row.kind == DECISION)
+    first = 0
+    for n, (replica, sequence) in enumerate(keys, start=1):
+        if n == len(keys) or keys[n][0] != replica or keys[n][1] > sequence + LONGEST_GAP:
+            yield replica, keys[first][1], sequence
+            first = n
+
+
+def _lines(rows: list[Row], name: str, known: Configuration, outcomes: dict[tuple[int, int], _Outcome]) -> Iterator[Line]:
+    """Lines of some rows; `known` is the configuration before them, and after them at the end."""
+    eligible = _eligible(known)
     for row in rows:
         detail = json.loads(row.detail) if row.detail else {}
         if row.kind == CHANGE:
             for action, body in single_changes(row.code, detail):
                 known.apply(action, body)
-            arms = known.arms
-            eligible = json.dumps({arm: arms.prices[arms.index(arm)] for arm in arms.active()})
+            eligible = _eligible(known)
         elif row.kind == DECISION:
             yield Line(
                 name,
@@ -178,5 +173,10 @@ def _lines(rows: Iterable[Row], name: str, outcomes: _Outcomes) -> Iterator[Line
                 known.values.get("policy"),
                 json.dumps(dict(detail["eligible"])) if "eligible" in detail else eligible,
                 json.dumps(detail["context"]) if "context" in detail else None,
-                *outcomes.find(row),
+                *outcomes.get((row.replica, row.sequence), _NONE),
             )
+
+
+def _eligible(known: Configuration) -> str:
+    arms = known.arms
+    return json.dumps({arm: arms.prices[arms.index(arm)] for arm in arms.active()})

@@ -94,8 +94,14 @@ class Journal(Protocol):
     def read(self, after: int, upto: int | None = None) -> Iterator[Placed]:
         """Durable rows with after < position <= upto, in order, without voided ones; a StoreError if some of them were pruned."""
 
-    def scan(self) -> Iterator[Placed]:
-        """All rows that are durable when it begins and were not pruned or voided, in order."""
+    def end(self) -> int:
+        """The position of the last durable row of the whole store."""
+
+    def scan(self, upto: int | None = None) -> Iterator[Placed]:
+        """All rows up to a position that were not pruned or voided, in order; by default up to what is the end when it begins."""
+
+    def outcomes(self, replica: int, first: int, last: int, *, upto: int) -> list[Placed]:
+        """Outcomes of the decisions that a replica numbered `first` to `last`, up to a position, in order."""
 
     def find(self, replica: int, sequence: int, *, before: int | None = None) -> list[Placed]:
         """A decision, its outcomes, and every `create` and `reset` since the decision, in order, up to a position (exclusive).

@@ -41,6 +41,10 @@ FIND = (
     f"UNION ALL SELECT position, {_FIELDS} FROM log WHERE router = %(router)s AND {_RESETS} "
     f"AND position > (SELECT position FROM decision) AND position < %(before)s AND {_VALID} ORDER BY position"
 )
+OUTCOMES = (
+    f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND replica = %s AND sequence BETWEEN %s AND %s "
+    f"AND kind = '{OUTCOME}' AND position <= %s AND {_VALID}"
+)
 LAST_OF_REPLICA = f"SELECT max(sequence) FROM log WHERE router = %s AND replica = %s AND kind = '{DECISION}'"
 IS_CONNECTED = (
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s "
@@ -118,9 +122,17 @@ class PostgresJournal:
         last = 2**62 if upto is None else upto
         return read_pages(self._router, after, lambda position: self._page(position, last), self._pruned)
 
-    def scan(self) -> Iterator[Placed]:
+    def end(self) -> int:
         """See `Journal`."""
-        yield from self._rows(0, self._store.query_long("SELECT position FROM head")[0][0])
+        return int(self._store.query_long("SELECT position FROM head")[0][0])
+
+    def scan(self, upto: int | None = None) -> Iterator[Placed]:
+        """See `Journal`."""
+        yield from self._rows(0, self.end() if upto is None else upto)
+
+    def outcomes(self, replica: int, first: int, last: int, *, upto: int) -> list[Placed]:
+        """See `Journal`."""
+        return sorted(_placed(self._store.query_long(OUTCOMES, (self._router, replica, first, last, upto))))
 
     def _rows(self, after: int, upto: int) -> Iterator[Placed]:
         while page := self._page(after, upto):

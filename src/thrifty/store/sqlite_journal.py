@@ -37,6 +37,10 @@ OWN = (
     f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_sequence WHERE router = ? AND sequence = ? AND replica = ? "
     f"AND kind IN ('{DECISION}', '{OUTCOME}') AND {_VALID} ORDER BY position"
 )
+OUTCOMES = (
+    f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_sequence WHERE router = ? AND sequence BETWEEN ? AND ? AND replica = ? "
+    f"AND kind = '{OUTCOME}' AND position <= ? AND {_VALID}"
+)
 RESETS = (
     f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_changes WHERE router = ? AND {_RESETS} AND position > ? AND position < ? "
     f"AND {_VALID} ORDER BY position"
@@ -104,9 +108,17 @@ class SqliteJournal:
         last = 2**62 if upto is None else upto
         return read_pages(self._router, after, lambda position: self._page(position, last), self._pruned)
 
-    def scan(self) -> Iterator[Placed]:
+    def end(self) -> int:
         """See `Journal`."""
-        yield from self._rows(0, self._store.query(LAST)[0][0])
+        return int(self._store.query(LAST)[0][0])
+
+    def scan(self, upto: int | None = None) -> Iterator[Placed]:
+        """See `Journal`."""
+        yield from self._rows(0, self.end() if upto is None else upto)
+
+    def outcomes(self, replica: int, first: int, last: int, *, upto: int) -> list[Placed]:
+        """See `Journal`."""
+        return sorted(self._placed(OUTCOMES, self._router, first, last, replica, upto))
 
     def _rows(self, after: int, upto: int) -> Iterator[Placed]:
         while page := self._page(after, upto):
