@@ -40,6 +40,7 @@ MEANINGS = {
     "described": "settings that describe themselves",
     "arrays": "types of arrays",
     "suggestions": "did you mean ...?",
+    "fingerprint": "what a compiled function is",
     "files": "files written whole or not at all",
 }
 

@@ -100,6 +100,7 @@ def test_the_queries_of_the_journal_are_those_whose_plans_were_checked(tmp_path:
     store.execute = lambda text, *values: (used.add(text), execute(text, *values))[1]  # type: ignore[method-assign, func-returns-value]
     list(journal.read(0))
     list(journal.scan())
+    journal.outcomes(0, 1, 2, upto=9)
     journal.find(0, 1)
     journal.recent(1, upto=9)
     for _ in range(2):
