@@ -434,3 +434,18 @@ def test_an_outcome_dated_before_its_decision_is_taken_as_it_is() -> None:
     decision = router.decide()
     assert router.record(decision.id, reward=1, occurred_at=1.0) == "recorded"
     assert router.record(decision.id, reward=0, occurred_at=2.0) == "corrected"
+
+
+def test_money_saved_is_reckoned_at_the_prices_of_each_segment() -> None:
+    router = Router({"good": 1.0, "cheap": 0.1}, 0.2, policy="uniform", seed=3)
+    expected = 0.0
+    for segment, scale in (("DE/x", 1.0), ("DE/y", 20.0), ("FR", 300.0)):
+        for n in range(40):
+            decision = router.decide(segment, eligible={"good": 1.0 * scale, "cheap": 0.1 * scale})
+            router.record(decision.id, reward=1.0 if decision.arm == "good" else 0.9 + 0.05 * (n % 2))
+            expected += 0.9 * scale if decision.arm == "cheap" else 0.0
+    assert router.explain().best_arm == "good"
+    assert router.explain().saved == pytest.approx(expected)
+    parts = [router.explain(segment).saved for segment in ("DE", "FR")]
+    assert sum(parts) == pytest.approx(expected)
+    assert router.explain("DE").saved == pytest.approx(router.explain("DE/x").saved + router.explain("DE/y").saved)

@@ -4,10 +4,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from thrifty.compiled import interpreted
 from thrifty.intervals import radius
 from thrifty.router.arms import Arms
 from thrifty.router.frame import BEST, FLOOR, GREEDY
+from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.state import State
 
 _radius = interpreted(radius)
@@ -44,8 +47,8 @@ class Explanation:
     """What is known about a segment.
 
     `chosen` is the cheapest arm whose mean clears the floor; `saved` is what the outcomes so far cost less than the same number
-    from the best arm would have. With a holdout, `measured` compares both groups of the whole router by outcomes, mean reward and
-    mean cost.
+    from the best arm would have, at what that arm cost in each segment below this one. With a holdout, `measured` compares both
+    groups of the whole router by outcomes, mean reward and mean cost.
     """
 
     segment: str
@@ -105,7 +108,7 @@ def explain_segment(state: State, name: str) -> Explanation:
         best_arm=best,
         chosen=pinned or chosen,
         why=_why(best, pinned or chosen, floor, pinned, instead),
-        saved=_saved(found, best),
+        saved=_saved(segments.sums, segment.number, rule.arms[int(rule.facts[BEST])]) if known else 0.0,
         measured=_measured(state.groups) if settings.holdout else None,
         arms=tuple(found),
     )
@@ -149,11 +152,25 @@ def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None,
     return f"{chosen} is the cheapest arm whose mean clears the floor {floor:.4f} set by {best}{unseen}"
 
 
-def _saved(arms: list[ArmExplanation], best: str | None) -> float:
-    dear = next((arm for arm in arms if arm.arm == best), None)
-    if dear is None or not dear.outcomes:
+def _saved(table: SegmentSums, segment: int, best: int) -> float:
+    """What all outcomes of a segment and those below it cost less than as many from the arm `best` would have.
+
+    Prices may differ between segments, so each is reckoned at what the arm cost there, or else in the nearest one above.
+    """
+    count = table.count
+    sums, parents = table.sums[:count], table.parents[:count]
+    with np.errstate(invalid="ignore"):
+        unit = sums["cost_sum"][:, best] / sums["seen"][:, best]
+    if np.isnan(unit[segment]):
         return 0.0
-    return sum(dear.spent / dear.outcomes * arm.outcomes - arm.spent for arm in arms)
+    outcomes = sums["seen"].sum(axis=1)
+    own, level, within = outcomes.copy(), np.array([segment]), [segment]  # own: of the segment itself
+    while level.size:
+        level = np.flatnonzero(np.isin(parents, level))
+        unit[level] = np.where(np.isnan(unit[level]), unit[parents[level]], unit[level])
+        np.subtract.at(own, parents[level], outcomes[level])
+        within += level.tolist()
+    return float((unit[within] * own[within]).sum() - sums["cost_sum"][segment].sum())
 
 
 def _measured(groups: dict[str, list[Any]]) -> dict[str, dict[str, float | None]]:
