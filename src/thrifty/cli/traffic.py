@@ -73,7 +73,7 @@ def run(url: str, router: str, key: str | None, *, seed: int = 1, seconds: float
     """Send messages until stopped, or for so many seconds; returns the number sent."""
     rng = random.Random(seed)
     client = Client(url, key, retries=10)
-    print(f"making the router {router}; its policy is compiled on first use, which can take a minute", flush=True)
+    print(f"making the router {router}", flush=True)
     _make_router(client, router)
     sent, reported = 0, time.monotonic()
     for each in messages(rng, seconds):
