@@ -13,7 +13,7 @@ from thrifty.arrays import Floats
 from thrifty.environments.laws import Bernoulli, Deterministic
 from thrifty.environments.world import World
 from thrifty.examples import SMS_REGIONS
-from thrifty.problem import Instance, checked_count
+from thrifty.problem import FLOOR_TOLERANCE, Instance, checked_count, reaches_floor
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class HardFamily:
             raise ValueError(f"p must be in (0, 1/2], got {self.p}")
         if not self.epsilon > 0.0:
             raise ValueError(f"epsilon must be positive, got {self.epsilon}")
+        if reaches_floor(self.p, (self.p + self.epsilon) / (1.0 - self.theta), self.theta):
+            raise ValueError(
+                f"epsilon must be larger than rounding, got {self.epsilon}: the free arm misses the floor by no more than "
+                f"the tolerance {FLOOR_TOLERANCE:g} of the best mean"
+            )
         if not (self.p + self.epsilon) / (1.0 - self.theta) < 1.0:
             raise ValueError(
                 f"(p + epsilon) / (1 - theta) must be below 1, got ({self.p:g} + {self.epsilon:g}) / {1 - self.theta:g}: "
@@ -57,20 +62,30 @@ class HardFamily:
 
     @classmethod
     def hardest(cls, alpha: float, n_dear: int, *, horizon: int) -> "HardFamily":
-        """The member of the family for which the direct lower bound is largest: p = (1-alpha)/2, epsilon = (1-alpha)/4 (K/T)^(1/3).
+        """The family for which `thrifty.theory.mixture_bound` is largest: p = (1-alpha)/2, and epsilon the zero of its slope.
 
-        >>> round(HardFamily.hardest(0.0, 1, horizon=1000).epsilon, 9)
-        0.025
+        That is epsilon^3 (4 - 3 epsilon) / (1 - epsilon)^2 = (1-alpha)^2 K / T, or (1-alpha)/4, the largest epsilon that the bound
+        allows, where the zero lies above it. For T >= 16 K / (1-alpha) it is a little less than ((1-alpha)^2 K / (4 T))^(1/3).
+        The proof is in docs/theory/bounds.md.
+
+        >>> round(HardFamily.hardest(0.0, 1, horizon=1000).epsilon, 4)
+        0.0613
         """
         if horizon < n_dear:
             raise ValueError(f"horizon must be at least the number of dear arms, got {horizon} rounds for {n_dear}")
-        return cls(alpha, (1.0 - alpha) / 2.0, (1.0 - alpha) / 4.0 * (n_dear / horizon) ** (1 / 3), n_dear)
+        share = 1.0 - alpha
+        low, high = 0.0, share / 4.0
+        for _ in range(200):  # until low and high are neighbours
+            middle = (low + high) / 2.0
+            rising = middle**3 * (4.0 - 3.0 * middle) / (1.0 - middle) ** 2 < share**2 * n_dear / horizon
+            low, high = (middle, high) if rising else (low, middle)
+        return cls(alpha, share / 2.0, high, n_dear)
 
     def member(self, a: int) -> Instance:
         """Phi^a, with a from 0 to K."""
         if not 0 <= a <= self.n_dear:
             raise ValueError(f"the members are 0 to {self.n_dear}, got {a}")
-        means = np.full(self.n_dear + 1, _lifted(self.p, self.theta))
+        means = np.full(self.n_dear + 1, self.p / (1.0 - self.theta))
         means[0] = self.p
         if a > 0:
             means[a] = (self.p + self.epsilon) / (1.0 - self.theta)
@@ -88,14 +103,6 @@ class HardFamily:
         3
         """
         return self.member(int(rng.choice(self.n_dear + 1, p=self.weights)))
-
-
-def _lifted(p: float, theta: float) -> float:
-    """The mean p / (1 - theta), rounded down where rounding up would lift the floor above p, so that Phi^0 has its free arm."""
-    lifted = p / (1.0 - theta)
-    while (1.0 - theta) * lifted > p:
-        lifted = math.nextafter(lifted, 0.0)
-    return lifted
 
 
 def theorem_1(alpha: float, n_arms: int, *, horizon: int, d: float = 1.0) -> World:
