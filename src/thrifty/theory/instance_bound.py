@@ -121,10 +121,10 @@ class _Search:
 
     def run(self, gaps: Floats, least: Floats) -> Floats:
         """The cheapest pulls, (high + cheap,), each at least `least`."""
-        told = np.r_[
+        divergences = np.r_[
             _divergence(self.high, np.minimum(self.start.min() / self.share, self.high)), _divergence(self.cheap, self.end)
         ]
-        scale = 1.0 / np.maximum(told, 1e-12)  # so that all numbers of the program are near 1
+        scale = 1.0 / np.maximum(divergences, 1e-12)  # so that all numbers of the program are near 1
         program = CuttingPlanes(gaps * scale, least / scale)
         for x in (self.start, self.end):
             program.add(self.constraints(x) * scale)
