@@ -38,17 +38,17 @@ class Capture(NamedTuple):
 
 
 class RuleMemories:
-    """What rules remember at one moment, copied little by little: a rule calls its `watcher` before it changes."""
+    """What rules remember at one moment, copied little by little: it is the `watcher` that a rule calls before it changes."""
 
     def __init__(self, rules: list[RuleInstance]) -> None:
         self._rules, self._copies = rules, dict[int, bytes]()  # by the id of the rule
-        watcher = self._watcher = self._copy
         for rule in rules:
             if rule.watcher is not None:
                 rule.watcher(rule)  # for another snapshot, which is not done
-            rule.watcher = watcher
+            rule.watcher = self
 
-    def _copy(self, rule: RuleInstance) -> None:
+    def __call__(self, rule: RuleInstance) -> None:
+        """Copy a rule that is about to change."""
         self._copies[id(rule)] = rule.dump()
         rule.watcher = None
 
@@ -58,8 +58,8 @@ class RuleMemories:
             piece = self._rules[first : first + RULES_AT_ONCE]
             with lock:
                 for rule in piece:
-                    if rule.watcher is self._watcher:
-                        self._copy(rule)
+                    if rule.watcher is self:
+                        self(rule)
             yield b"".join([self._copies.pop(id(rule)) for rule in piece])
 
 
