@@ -16,7 +16,7 @@ from thrifty.compiled import source_digest
 from thrifty.environments import Changing, Feedback, World
 from thrifty.environments.sampling import tabulate
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
 from thrifty.simulation.loop import RunRecord, RunStreams, SimulatedWorld, replicate
@@ -186,11 +186,15 @@ class _Task:
         traces = None if self.traces is None else self.traces[first:last]
         record = RunRecord(self.pulls[first:last], traces, played, stop)
         streams = course.streams(first, last)
-        with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
+        with naming_wrong_arms(self.policy, self.terms.n_arms, streams.own):
             whole: int = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
         return whole
 
     def result(self, completed: Booleans) -> PolicyRuns:
+        """The runs that were played to the end. An AssertionError if a round was not counted: the loop would be wrong."""
+        uncounted = self.pulls[completed].sum(axis=2) != self.course.moments
+        if uncounted.any():
+            raise AssertionError(f"{self.policy.label}: pulls do not sum to the rounds played, in {uncounted.sum()} checkpoints")
         return PolicyRuns(
             policy=self.policy.label,
             parameters=self.numbers,
