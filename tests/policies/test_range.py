@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def late(arm: int, after: int) -> Policy:
     """Plays arm 0 for some rounds, then an arm that is not there."""
 
     @kernel
-    def choose(terms, stats, memory, stream):  # type: ignore[no-untyped-def]
+    def choose(_terms, stats, _memory, _stream):  # type: ignore[no-untyped-def]
         return arm if stats[0].sent >= after else 0
 
     return Policy("late", "an arm that is not there", Rule(choose))
@@ -89,10 +90,9 @@ def test_rounds_that_are_not_counted_are_noticed(monkeypatch: pytest.MonkeyPatch
     from thrifty.simulation import runner
 
     class Forgetful(runner._Task):
-        def play(self, *arguments: object) -> int:
-            whole: int = super().play(*arguments)  # type: ignore[arg-type]
+        def play(self, *arguments: Any) -> None:
+            super().play(*arguments)
             self.pulls[0, -1, 0] -= 1
-            return whole
 
     monkeypatch.setattr(runner, "_Task", Forgetful)
     with pytest.raises(AssertionError, match="cheapest: pulls do not sum to the rounds played, in 1 checkpoints"):

@@ -55,7 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt as interrupt:
         print(f"thrifty {options.command}: {interrupt or 'stopped'}", file=sys.stderr)
+        _end_if_work_was_left(130)
         return 130
     except BrokenPipeError:  # the reader of the output has gone, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _end_if_work_was_left(code: int) -> None:
+    """End the process here if a thread still compiles, or is in compiled code that may never return."""
+    from thrifty.interruption import work_was_left
+
+    if work_was_left():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

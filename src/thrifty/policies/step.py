@@ -90,7 +90,7 @@ def decide(rule, terms, state, recollection, stream, t):
     arm, propensity = rule.probe(state.stats, recollection, t), np.nan
     if arm < 0:
         arm = rule.choose(terms, state.stats, state.memory, stream)
-        if not 0 <= arm < index(state.stats.size):  # one comparison, since the compiler knows that a size is not negative
+        if np.uint64(np.int64(arm)) >= np.uint64(state.stats.size):  # a negative one is very large here
             refuse_arm(stream, arm, t)
         propensity = rule.propensity(terms, state.stats, state.memory, arm)
     arm = index(arm)
@@ -100,7 +100,7 @@ def decide(rule, terms, state, recollection, stream, t):
 
 @rare
 def refuse_arm(stream, arm, t):
-    """Raise an error. A compiled function can only raise a fixed text, so the stream, now of no use, tells the arm and the round."""
+    """Raise an error. Compiled code can only raise a fixed text, so the stream, now of no use, tells the arm and the round."""
     stay_apart()
     stream[0], stream[1], stream[2], stream[3] = np.int64(arm), np.int64(t), REFUSED, REFUSED
     raise ArmOutOfRangeError("the policy chose an arm that is not there")

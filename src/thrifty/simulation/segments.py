@@ -9,6 +9,7 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.borrowing import Spread, count_with_parents, write_effective
 from thrifty.compiled import driver, inlined, kernel
+from thrifty.interruption import run_interruptibly
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
@@ -158,5 +159,6 @@ def simulate_segments(
     streams = SegmentStreams(*(make_streams(seed, np.array([(run, use) for run in range(runs)])) for use in (_WORLD, _POLICY)))
     means, parents = np.array([each.means for each in instances]), parents_of(list(by_path))
     with naming_wrong_arms(found, one.n_arms, streams.own):
-        play(given_terms(terms, numbers), means, parents, leaning, streams, checked_count("rounds", rounds), pulls)
+        given, whole = given_terms(terms, numbers), checked_count("rounds", rounds)
+        run_interruptibly(lambda: play(given, means, parents, leaning, streams, whole, pulls))
     return SegmentRuns(found.label, instances, pulls)

@@ -15,6 +15,7 @@ from thrifty.compiled import driver, kernel
 from thrifty.environments.families import HardFamily
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
+from thrifty.interruption import run_interruptibly
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
 from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
@@ -134,5 +135,5 @@ def derive(inner: str | Policy, family: HardFamily, *, member: int, rounds: int,
     coins = tabulate([Bernoulli(mean) for mean in outside.means.tolist()])
     factory = Factory(coins, 1.0 / (1.0 - family.theta), _SLACK)
     with naming_wrong_arms(chosen, inside.n_arms, streams.own):
-        play(given_terms(terms, numbers), factory, streams, calls, pulls)
+        run_interruptibly(lambda: play(given_terms(terms, numbers), factory, streams, calls, pulls))
     return Derived(inside, outside, calls, pulls)
