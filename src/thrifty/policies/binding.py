@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import bind
 from thrifty.policies.contract import Policy
+from thrifty.policies.refusals import explain_refusal
 from thrifty.policies.step import REFUSED, ArmOutOfRangeError, GivenTerms, RuleKernels
+from thrifty.policies.trial import check_users_rule, is_users
 from thrifty.problem import Terms
 
 
 def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: dict[str, float]) -> Callable[..., Any]:
-    """`drive` for the rule of this policy under these terms.
+    """`drive` for the rule of this policy under these terms. A user's rule is tried in plain Python first.
 
     Parameters
     ----------
@@ -37,6 +39,7 @@ def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: 
         parts=namedtuple("Parts", parts)(**parts),
         Parameters=namedtuple("Parameters", numbers),
     )
+    check_users_rule(chosen, kernels, terms, numbers)
     return bind(drive, {"rule": kernels}, name=chosen.name)
 
 
@@ -51,8 +54,11 @@ def given_terms(terms: Terms, numbers: dict[str, float]) -> GivenTerms:
 
 
 @contextmanager
-def naming_wrong_arms(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) -> Iterator[None]:
-    """Around the call of a driver: an arm that is not there is a ValueError that names policy, arm, number of arms and round.
+def explaining_faults(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) -> Iterator[None]:
+    """Around the call of a driver: what goes wrong in a rule is a ValueError of one line.
+
+    An arm that is not there: the line names policy, arm, number of arms and round. What the compiler refuses in a user's rule: the
+    line names file, line and remedy.
 
     Parameters
     ----------
@@ -71,3 +77,7 @@ def naming_wrong_arms(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) 
             f"{chosen.label} chose arm {arm} in round {t + 1}, and there are {n_arms} arms: "
             f"choose must return a whole number from 0 to {n_arms - 1}"
         ) from None
+    except Exception as error:
+        if not is_users(chosen):
+            raise
+        raise ValueError(f"{chosen.name}: {explain_refusal(error, chosen.rule.choose)}") from None

@@ -77,7 +77,7 @@ def start_rule(rule, given):
 
 
 class ArmOutOfRangeError(ValueError):
-    """A rule chose an arm that is not there. `thrifty.policies.binding.naming_wrong_arms` says which, and whose rule it is."""
+    """A rule chose an arm that is not there. `thrifty.policies.binding.explaining_faults` says which, and whose rule it is."""
 
 
 @inlined

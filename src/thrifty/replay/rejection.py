@@ -23,7 +23,7 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import driver, index, kernel, record
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_rule, take_outcome
 from thrifty.problem import Terms
 from thrifty.replay.aggregates import Aggregates, N
@@ -123,7 +123,7 @@ class _Play:
         return self._state.sums  # type: ignore[no-any-return]
 
     def show(self, rows: LoggedRows) -> None:
-        with naming_wrong_arms(self._policy, self._n_arms, self._state.own_stream[np.newaxis]):
+        with explaining_faults(self._policy, self._n_arms, self._state.own_stream[np.newaxis]):
             self._match(self._given, self._state, rows)
 
 

@@ -17,7 +17,7 @@ from thrifty.environments import Changing, Feedback, World
 from thrifty.environments.sampling import tabulate
 from thrifty.interruption import leave, start_jobs
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
 from thrifty.simulation.loop import RunRecord, RunStreams, SimulatedWorld, replicate
@@ -209,7 +209,7 @@ class _Task:
         traces = None if self.traces is None else self.traces[first:last]
         record = RunRecord(self.pulls[first:last], traces, played, stop)
         streams = course.streams(first, last)
-        with naming_wrong_arms(self.policy, self.terms.n_arms, streams.own):
+        with explaining_faults(self.policy, self.terms.n_arms, streams.own):
             whole = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
         self.completed[first : first + whole] = True
 

@@ -11,7 +11,7 @@ from thrifty.borrowing import Spread, count_with_parents, write_effective
 from thrifty.compiled import driver, inlined, kernel
 from thrifty.interruption import run_interruptibly
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
 from thrifty.policies.step import decide, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
@@ -158,7 +158,7 @@ def simulate_segments(
     pulls = np.zeros((checked_count("runs", runs), len(instances), one.n_arms), np.int64)
     streams = SegmentStreams(*(make_streams(seed, np.array([(run, use) for run in range(runs)])) for use in (_WORLD, _POLICY)))
     means, parents = np.array([each.means for each in instances]), parents_of(list(by_path))
-    with naming_wrong_arms(found, one.n_arms, streams.own):
+    with explaining_faults(found, one.n_arms, streams.own):
         given, whole = given_terms(terms, numbers), checked_count("rounds", rounds)
         run_interruptibly(lambda: play(given, means, parents, leaning, streams, whole, pulls))
     return SegmentRuns(found.label, instances, pulls)

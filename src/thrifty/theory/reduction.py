@@ -17,7 +17,7 @@ from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
 from thrifty.interruption import run_interruptibly
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms, naming_wrong_arms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
 from thrifty.statistics import Outcome
@@ -134,6 +134,6 @@ def derive(inner: str | Policy, family: HardFamily, *, member: int, rounds: int,
     streams = FactoryStreams(*made)
     coins = tabulate([Bernoulli(mean) for mean in outside.means.tolist()])
     factory = Factory(coins, 1.0 / (1.0 - family.theta), _SLACK)
-    with naming_wrong_arms(chosen, inside.n_arms, streams.own):
+    with explaining_faults(chosen, inside.n_arms, streams.own):
         run_interruptibly(lambda: play(given_terms(terms, numbers), factory, streams, calls, pulls))
     return Derived(inside, outside, calls, pulls)
