@@ -231,7 +231,11 @@ def _foreign_draws(function: FunctionType, code: CodeType) -> Iterator[Fault]:
         value = function.__globals__.get(step.argval) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
         if before is np and step.argval == "random" and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             value = np.random
-        if value in (np.random, random) or isinstance(getattr(value, "__self__", None), (np.random.RandomState, random.Random)):
+        if (
+            value is np.random
+            or value is random
+            or isinstance(getattr(value, "__self__", None), (np.random.RandomState, random.Random))
+        ):
             line = step.positions.lineno if step.positions else None
             yield Fault(
                 f"{place_of(code, line)}: draws random numbers that the seed does not reach: draw from stream, "
