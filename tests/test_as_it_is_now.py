@@ -1,4 +1,4 @@
-"""Policies are played as their code is now, and unchanged code is compiled once: tried through `simulate`, as a researcher would."""
+"""Policies are played as their code is now, and unchanged code is compiled once: tried through `simulate`, as one would."""
 
 import json
 import os
