@@ -167,7 +167,7 @@ def _check_memory(memory: Any) -> None:
     if isinstance(memory, tuple):
         for part in memory:
             _check_memory(part)
-    elif not isinstance(memory, (np.ndarray, np.generic, int, float)):
+    elif memory is not None and not isinstance(memory, (np.ndarray, np.generic, int, float)):
         raise TypeError(f"the memory holds a {type(memory).__name__}: keep arrays, numbers and (named) tuples of them")
 
 
