@@ -5,15 +5,17 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 
 import thrifty
-from thrifty.compiled import bind, cache_folder, driver, is_cached
+from thrifty import compiled
+from thrifty.compiled import bind, driver, is_cached
+from thrifty.kernel_cache import cache_folder
 
 SCRIPT = """
 import thrifty, thrifty.simulation.runner as runner
@@ -64,15 +66,15 @@ def test_an_unusable_cache_folder_is_replaced_by_a_temporary_one(tmp_path: Path,
 def test_a_kernel_that_another_thread_is_loading_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
     loading, go_on = threading.Event(), threading.Event()
-    load = SourceFileLoader.exec_module
+    load = compiled._compile_bound
 
-    def load_slowly(self: SourceFileLoader, module: ModuleType) -> None:
-        if module.__name__.startswith("thrifty_slow"):
-            loading.set()  # the module is in sys.modules, and empty
+    def load_slowly(module_name: str, bound: Callable[..., Any], short: bool) -> Callable[..., Any]:
+        if module_name.startswith("thrifty_slow"):
+            loading.set()  # the module is in sys.modules, and not yet what it will be
             assert go_on.wait(20)
-        load(self, module)
+        return load(module_name, bound, short)
 
-    monkeypatch.setattr(SourceFileLoader, "exec_module", load_slowly)
+    monkeypatch.setattr(compiled, "_compile_bound", load_slowly)
     found: list[object] = []
     with ThreadPoolExecutor(2) as pool:
         binding = pool.submit(lambda: found.append(bind(double, {}, name="slow")))
@@ -88,11 +90,11 @@ def test_a_kernel_that_another_thread_is_loading_can_be_asked_for(monkeypatch: p
 def test_a_kernel_that_could_not_be_loaded_is_loaded_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
 
-    def fail(_self: SourceFileLoader, _module: ModuleType) -> None:
+    def fail(*_arguments: object) -> None:
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as broken:
-        broken.setattr(SourceFileLoader, "exec_module", fail)
+        broken.setattr(compiled, "_compile_bound", fail)
         with pytest.raises(OSError, match="the disk is gone"):
             bind(double, {}, name="again")
     assert bind(double, {}, name="again")(2.0) == 4.0

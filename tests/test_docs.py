@@ -26,7 +26,7 @@ RUN_HERE = {
     "docs/index.md": 3,
     "docs/how-to/compare.md": 4,
     "docs/how-to/embed.md": 7,
-    "docs/how-to/own-policy.md": 3,
+    "docs/how-to/own-policy.md": 4,
     "docs/how-to/sweep.md": 1,
     "docs/how-to/reproduce.md": 1,
     "docs/service.md": 2,

@@ -34,13 +34,15 @@ MEANINGS = {
     "figures": "charts as plain data",
     "examples": "example worlds as plain data",
     "problem": "instance, terms, regret",
-    "compiled": "kernels and their cache",
+    "compiled": "how kernels are compiled and bound",
+    "kernel_cache": "compiled kernels on disk",
+    "fingerprint": "a digest of what code is",
+    "interruption": "work that Ctrl-C can leave",
     "store": "the log: SQLite, PostgreSQL",
     "actions": "what can be done to an arm",
     "described": "settings that describe themselves",
     "arrays": "types of arrays",
     "suggestions": "did you mean ...?",
-    "fingerprint": "what a compiled function is",
     "files": "files written whole or not at all",
 }
 

@@ -5,33 +5,27 @@ nothing, and is inlined into its callers; a *rare* one is not. An *inlined* func
 compiled. A *builder* may allocate; it runs once, before the first round.
 
 A driver (the simulator's loop, say) takes the functions of a rule as arguments. `bind` fixes those arguments and returns a
-compiled function that numba keeps on disk. Numba's cache looks only at the file of the function it compiled, not at what that
-function calls, so the file of a bound function is named by a fingerprint of everything it was built from (`thrifty.fingerprint`):
-a change of any of it changes the name, and an old kernel is never found again. See docs/decisions/002.
+compiled function that is kept on disk (`thrifty.kernel_cache`). Its file is named by a fingerprint of everything it was built from
+(`thrifty.fingerprint`): a change of any of it changes the name, and an old kernel is never found again. See docs/decisions/002.
 """
 
-import atexit
 import hashlib
-import importlib.util
 import inspect
-import os
 import re
-import shutil
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
-from thrifty.files import replacing
-from thrifty.fingerprint import Rebuilder, fingerprint
+from thrifty.fingerprint import Rebuilder, fingerprint, is_finished
+from thrifty.kernel_cache import KernelFiles, is_kept
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,16 +35,10 @@ warnings.filterwarnings("ignore", category=numba.core.errors.NumbaExperimentalFe
 _PACKAGE = Path(__file__).parent
 _binding = threading.Lock()
 
-_BOUND_SOURCE = '''\
-"""Written by thrifty: one driver bound to one rule. Safe to delete."""
-
-import numba
-
-
-@numba.njit(cache=True, error_model="numpy", {options})
+_BOUND_SOURCE = """\
 def bound({arguments}):
     return drive({everything})
-'''
+"""
 
 
 def _jit(function: F, **options: Any) -> F:
@@ -167,30 +155,6 @@ def source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: $THRIFTY_CACHE, else $XDG_CACHE_HOME/thrifty, else ~/.cache/thrifty.
-
-    Falls back to a private temporary folder, gone with the process, when that place cannot be written.
-    """
-    chosen = os.environ.get("THRIFTY_CACHE")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "thrifty"
-    folder = (Path(chosen) if chosen else base) / "kernels"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return _temporary_folder()
-
-
-@cache
-def _temporary_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="thrifty-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def bind(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: str, short: bool = False) -> Callable[..., Any]:
     """`drive` with its first arguments fixed, as one compiled function that is kept on disk.
 
@@ -217,7 +181,7 @@ def is_cached(drive: Callable[..., Any], constants: Mapping[str, Any], *, name: 
     with _binding:  # another thread may be loading it: a module is in sys.modules before it has its content
         if module_name in sys.modules and getattr(sys.modules[module_name].bound, "signatures", True):
             return True
-    return any((cache_folder() / "__pycache__").glob(f"{module_name}.bound-*.nbc"))
+    return is_kept(module_name)
 
 
 def _bound_name(drive: Callable[..., Any], constants: Mapping[str, Any], name: str, short: bool) -> str:
@@ -226,24 +190,27 @@ def _bound_name(drive: Callable[..., Any], constants: Mapping[str, Any], name: s
 
 def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: Mapping[str, Any], short: bool) -> None:
     parameters = list(inspect.signature(getattr(drive, "py_func", drive)).parameters)
-    path = cache_folder() / f"{module_name}.py"
     rest = parameters[len(constants) :]  # spelled out: a starred call would turn the functions into values and lose their inlining
-    everything, arguments, options = ", ".join([*constants, *rest]), ", ".join(rest), "_nrt=False" if short else "nogil=True"
-    _write_whole(path, _BOUND_SOURCE.format(everything=everything, arguments=arguments, options=options))
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    text = _BOUND_SOURCE.format(everything=", ".join([*constants, *rest]), arguments=", ".join(rest))
+    module = ModuleType(module_name)
     # A user's function that was compiled before may hold what its globals were then: it is compiled again, as it is now.
     # Numba imports the module of every function when it reads its cache, and that of a notebook or a policy file may not be there.
-    own = Rebuilder(_compile_again, wanted=_is_outside, module=module_name)
+    own = Rebuilder(_compile_again, wanted=lambda each: _is_outside(each) and not is_finished(each), module=module_name)
     module.__dict__.update({name: own.rebuild(value) for name, value in constants.items()}, drive=own.rebuild(drive))
     sys.modules[module_name] = module  # numba looks the module up by name when it reads its cache
     try:
-        spec.loader.exec_module(module)
+        exec(compile(text, f"<{module_name}>", "exec"), module.__dict__)
+        module.bound = _compile_bound(module_name, module.bound, short)  # type: ignore[attr-defined]
     except BaseException:
         del sys.modules[module_name]
         raise
+
+
+def _compile_bound(module_name: str, bound: Callable[..., Any], short: bool) -> Callable[..., Any]:
+    compiled: Any = _jit(bound, **({"_nrt": False} if short else {"nogil": True}))
+    if compiled is not bound:  # it is where nothing is compiled
+        compiled._cache = KernelFiles(module_name)
+    return compiled  # type: ignore[no-any-return]
 
 
 def interpreted(function: F) -> F:
@@ -269,12 +236,4 @@ def _is_outside(compiled: Any) -> bool:
 
 
 def _compile_again(copy: FunctionType, compiled: Any) -> Any:
-    return numba.jit(**{"nopython": True, **compiled.targetoptions})(copy)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write `text` unless it is there already; another process never sees half of it."""
-    if path.exists() and path.read_text() == text:
-        return
-    with replacing(path) as part:
-        part.write_text(text)
+    return numba.jit(**{"nopython": True, **compiled.targetoptions, "locals": compiled.locals})(copy)

@@ -3,14 +3,21 @@
 The digest of a function covers its bytecode, constants, defaults and closure, how it is compiled, and in the same manner everything
 it refers to: functions it calls, global numbers and arrays, record types. Two functions with the same fingerprint compile to
 the same kernel, so a cache that is named by fingerprints is never stale. Comments, line numbers and names of files do not count.
+
+What a function may do through other means is not looked at but never the same: a plain function (an overload of numba may stand
+behind it), a class that is no named tuple and no enumeration, a function of another library that was compiled elsewhere.
+An overload that a user adds to a function of numpy is the one thing that is overlooked.
 """
 
 import builtins
 import hashlib
 import secrets
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import cache
+from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -19,6 +26,10 @@ import numpy as np
 
 _FIXED_MODULES = {"numpy", "numba", *sys.stdlib_module_names}
 """Modules that only another version changes."""
+
+_FIXED_FOLDERS = tuple(
+    Path(folder) for folder in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *np.__path__, *numba.__path__)
+)
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), np.generic, np.dtype, range)
 
@@ -42,7 +53,8 @@ def fingerprint(*values: Any) -> str:
 
 @cache
 def _versions() -> str:
-    return f"{sys.version_info[:3]} {numba.__version__} {np.__version__}"
+    checks: Any = numba.config.BOUNDSCHECK  # type: ignore[attr-defined]
+    return f"{sys.version_info[:3]} {numba.__version__} {np.__version__} {checks}"
 
 
 def referred_names(code: CodeType) -> Iterator[str]:
@@ -66,19 +78,21 @@ class _Walk:
 
     def tokens(self, value: Any) -> Iterator[str]:
         if isinstance(value, _PLAIN):
-            yield f"{type(value).__name__} {value!r}"
+            yield f"{type(value).__name__} {_plain(value)!r}"
             return
-        if id(value) in self._met:
-            yield f"met {self._met[id(value)]}"
-            return
-        self._met[id(value)] = len(self._met)
-        self._kept.append(value)
         yield type(value).__name__
-        yield from self._parts(value)
+        if isinstance(value, tuple):  # equal ones may be one object in one process and two in another; what is in them is met
+            yield from self._each(",".join(getattr(value, "_fields", ())), *value)
+        elif id(value) in self._met:
+            yield f"met {self._met[id(value)]}"
+        else:
+            self._met[id(value)] = len(self._met)
+            self._kept.append(value)
+            yield from self._parts(value)
 
     def _parts(self, value: Any) -> Iterator[str]:
-        if isinstance(value, (tuple, list)):
-            yield from self._each(getattr(value, "_fields", ()), *value)
+        if isinstance(value, list):
+            yield from self._each(*value)
         elif isinstance(value, (set, frozenset)):
             yield from self._each(*sorted(value, key=repr))
         elif isinstance(value, dict):
@@ -87,15 +101,17 @@ class _Walk:
             yield from self._each(value.dtype, value.shape, value.tobytes())
         elif isinstance(value, CodeType):
             yield from self._code(value)
-        elif isinstance(value, FunctionType):
-            yield from self._function(value)
         elif hasattr(value, "py_func"):
-            yield from self._each(sorted((name, repr(option)) for name, option in value.targetoptions.items()), value.py_func)
+            yield from self._compiled(value)
         elif isinstance(value, numba.core.extending._Intrinsic):
-            yield from self.tokens(value._defn)
-        elif isinstance(value, (type, ModuleType, np.ufunc, BuiltinFunctionType, numba.types.Type)):
-            yield from self._each(_named(value), getattr(value, "_fields", ()))
-        else:
+            yield from self._function(value._defn)
+        elif _is_fixed(value):
+            yield _named(value)
+        elif isinstance(value, FunctionType) and _may_be_plain(value):
+            yield from self._function(value)
+        elif isinstance(value, type):
+            yield from self._class(value)
+        elif not isinstance(value, ModuleType):  # of a module only that counts what is taken from it: see `_global`
             yield secrets.token_hex(16)
 
     def _each(self, *values: Any) -> Iterator[str]:
@@ -105,26 +121,86 @@ class _Walk:
 
     def _code(self, code: CodeType) -> Iterator[str]:
         yield code.co_code.hex()
-        signature = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        signature = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable
         yield from self._each(signature, code.co_consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
 
+    def _compiled(self, value: Any) -> Iterator[str]:
+        options = {**value.targetoptions, "locals": sorted((name, str(kind)) for name, kind in value.locals.items())}
+        yield from self._each(sorted(options), *(options[name] for name in sorted(options)))
+        if is_finished(value) or value._compiler.pipeline_class is not numba.core.compiler.Compiler:
+            yield secrets.token_hex(16)
+        yield from self._function(value.py_func)
+
+    def _class(self, value: type) -> Iterator[str]:
+        yield _named(value)
+        if issubclass(value, Enum):
+            yield from self._each([(member.name, member.value) for member in value])
+        elif hasattr(value, "_fields"):
+            yield from self._each(value._fields, getattr(value, "_field_defaults", {}))
+        elif not issubclass(value, BaseException) and value.__module__.partition(".")[0] != "thrifty":
+            yield secrets.token_hex(16)
+
     def _function(self, function: FunctionType) -> Iterator[str]:
-        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        cells = [_content(cell) for cell in function.__closure__ or ()]
         yield from self._each(function.__code__, function.__defaults__, function.__kwdefaults__, cells)
         names = dict.fromkeys(referred_names(function.__code__))
         for name in names:
             if name in function.__globals__:
                 yield name
-                yield from self._global(function.__globals__[name], names)
+                yield from self._global(function.__globals__[name], names, ())
 
-    def _global(self, value: Any, names: dict[str, None]) -> Iterator[str]:
+    def _global(self, value: Any, names: dict[str, None], inside: tuple[Any, ...]) -> Iterator[str]:
         """A global; of a module that may change, what a function with these names may take from it."""
         yield from self.tokens(value)
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _FIXED_MODULES:
+        if isinstance(value, ModuleType) and not _is_fixed(value) and value not in inside:
             for name in names:
                 if hasattr(value, name):
                     yield name
-                    yield from self._global(getattr(value, name), names)
+                    yield from self._global(getattr(value, name), names, (*inside, value))
+
+
+def _plain(value: Any) -> Any:
+    """The value itself; the number that it is for a subclass of a number, whose text may be anything."""
+    kinds: tuple[Any, ...] = (int, float, complex)
+    for kind in kinds:
+        if isinstance(value, kind) and not isinstance(value, (bool, np.generic)):
+            return kind(value)
+    return value
+
+
+_EMPTY = "an empty cell"
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return _EMPTY
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether only another version of Python, numpy or numba changes it: one of their modules, functions, classes or types."""
+    if isinstance(value, numba.types.Type):
+        return True
+    if isinstance(value, np.ufunc):
+        return getattr(np, value.__name__, None) is value
+    module = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "builtins")
+    if not isinstance(value, (ModuleType, FunctionType, BuiltinFunctionType, type)) or module is None:
+        return False
+    file = getattr(module, "__file__", None)  # a user's module may have the name of one of Python's
+    return module.__name__.partition(".")[0] in _FIXED_MODULES and (
+        file is None or any(folder in Path(file).parents for folder in _FIXED_FOLDERS)
+    )
+
+
+def _may_be_plain(function: FunctionType) -> bool:
+    """Whether a function that is not compiled is known by its code: one of the package, or where nothing is compiled."""
+    return bool(numba.config.DISABLE_JIT) or function.__module__.partition(".")[0] == "thrifty"  # type: ignore[attr-defined]
+
+
+def is_finished(compiled: Any) -> bool:
+    """Whether a function was compiled for given signatures when it was made: it holds what its globals were then."""
+    return not compiled._can_compile
 
 
 def _named(value: Any) -> str:
@@ -172,11 +248,26 @@ class Rebuilder:
     def _rebuild_function(self, value: Any, source: FunctionType) -> Any:
         module = self._module or source.__module__ or "__main__"  # a function that was made by `exec` may have none
         scope: dict[str, Any] = {"__builtins__": builtins, "__name__": module}
-        cells = tuple(CellType(self.rebuild(cell.cell_contents)) for cell in source.__closure__ or ())
-        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, cells)
+        cells = tuple(CellType() for _ in source.__closure__ or ())
+        copy = FunctionType(source.__code__, scope, source.__name__, self.rebuild(source.__defaults__), cells)
         copy.__module__, copy.__qualname__, copy.__kwdefaults__ = module, source.__qualname__, source.__kwdefaults__
         made = self._remake(copy, value)
         self._made[id(value)] = value, made  # before what it calls: a function may call itself
+        for cell, old in zip(cells, source.__closure__ or (), strict=True):
+            if _content(old) is not _EMPTY:
+                cell.cell_contents = self.rebuild(old.cell_contents)
+        names = dict.fromkeys(referred_names(source.__code__))
         known = source.__globals__
-        scope.update({name: self.rebuild(known[name]) for name in dict.fromkeys(referred_names(source.__code__)) if name in known})
+        scope.update({name: self._rebuild_global(known[name], names, {}) for name in names if name in known})
         return made
+
+    def _rebuild_global(self, value: Any, names: dict[str, None], inside: dict[int, ModuleType]) -> Any:
+        """A global made anew; in place of a module that may change, one with what a function with these names may take from it."""
+        if not isinstance(value, ModuleType) or _is_fixed(value) or value.__name__.partition(".")[0] == "thrifty":
+            return self.rebuild(value)
+        if id(value) not in inside:
+            copy = inside[id(value)] = ModuleType(value.__name__)
+            for name in names:
+                if hasattr(value, name):
+                    setattr(copy, name, self._rebuild_global(getattr(value, name), names, inside))
+        return inside[id(value)]

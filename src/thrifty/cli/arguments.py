@@ -11,7 +11,7 @@ _MOST_DIGITS = 18
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], None], *, purpose: str, description: str, example: str
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int | None], *, purpose: str, description: str, example: str
 ) -> Any:
     """The parser of a new command: its purpose stands in the list of commands, the rest in its own help."""
     parser = commands.add_parser(name, help=purpose, description=description, epilog=f"Example: {example}")

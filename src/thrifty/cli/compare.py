@@ -64,13 +64,24 @@ def _add_output(parser: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Simulate and show."""
-    from thrifty.files import write_whole
+    """Simulate and show; after Ctrl-C, show the runs that were completed."""
+    from thrifty.simulation import SimulationInterrupted
+
+    try:
+        runs = _simulate(options)
+    except SimulationInterrupted as stopped:
+        if stopped.runs.results:
+            _show(stopped.runs, options, min(result.pulls.shape[0] for result in stopped.runs))
+        raise
+    _show(runs, options, options.runs)
+
+
+def _simulate(options: argparse.Namespace) -> "Runs":
     from thrifty.simulation import simulate
 
     world = _world(options)
     with ProgressBar("playing", "round") as bar:
-        runs = simulate(
+        return simulate(
             world,
             split_policies(options.policies),
             horizon=_horizon(options),
@@ -82,13 +93,18 @@ def run(options: argparse.Namespace) -> None:
             threads=options.threads,
             progress=bar,
         )
+
+
+def _show(runs: "Runs", options: argparse.Namespace, n_runs: int) -> None:
+    from thrifty.files import write_whole
+
     if options.csv:
         write_whole(options.csv, runs.regret().to_csv().encode())
     if options.plot:
         runs.plot(options.plot)
     if options.save:
         runs.save(options.save)
-    print(json.dumps(as_json(runs, options.runs, options.seed)) if options.json else as_table(runs, options.runs, options.seed))
+    print(json.dumps(as_json(runs, n_runs, options.seed)) if options.json else as_table(runs, n_runs, options.seed))
 
 
 def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:

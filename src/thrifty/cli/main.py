@@ -20,6 +20,7 @@ class _Parser(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from thrifty.cli import (
+        check_policy,
         compare,
         example_log,
         frontier,
@@ -34,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
         warm,
     )
 
-    simulating, serving = (policies, compare, leaderboard, reproduce, scenario), (serve, warm, log)
+    simulating, serving = (policies, check_policy, compare, leaderboard, reproduce, scenario), (serve, warm, log)
     asking = (replay, frontier, recommend, example_log)
     parser = _Parser(prog="thrifty", description="The cheapest arm that is good enough, learnt online.")
     parser.add_argument("--version", action="version", version=f"thrifty {__version__}")
@@ -45,17 +46,29 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
+    """Run one command; returns the exit code: 0, 1 if a check found a fault, 2 for wrong input, 130 after Ctrl-C."""
     options = build_parser().parse_args(arguments)
     try:
-        options.run(options)
+        code: int | None = options.run(options)
         sys.stdout.flush()
     except ValueError as error:
         print(f"thrifty {options.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
         print(f"thrifty {options.command}: {interrupt or 'stopped'}", file=sys.stderr)
+        _end_if_work_was_left(130)
         return 130
     except BrokenPipeError:  # the reader of the output has gone, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+        return 0
+    return code or 0
+
+
+def _end_if_work_was_left(code: int) -> None:
+    """End the process here if a thread still compiles, or is in compiled code that may never return."""
+    from thrifty.interruption import work_was_left
+
+    if work_was_left():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -21,7 +21,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compile one policy after another, and print where the result is."""
-    from thrifty.compiled import cache_folder
+    from thrifty.interruption import run_interruptibly
+    from thrifty.kernel_cache import cache_folder
     from thrifty.policies import DEFAULT_POLICY, list_policies
     from thrifty.router import Settings
     from thrifty.router.engine import engine_for
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
             if not known_costs and engine.policy.rule_for_unknown_costs is None:
                 continue
             started = time.perf_counter()
-            engine.code(known_costs).load()
+            run_interruptibly(engine.code(known_costs).load)
             costs = "" if known_costs else ", unknown costs"
             print(f"{spec}{costs}: {time.perf_counter() - started:.1f} s", flush=True)
     print(f"compiled for this machine's processor, in {cache_folder()}")

@@ -1,19 +1,23 @@
 """Binding: a driver compiled for one policy. The simulator, rejection replay and the reduction are drivers."""
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.compiled import bind
 from thrifty.policies.contract import Policy
-from thrifty.policies.step import GivenTerms, RuleKernels
+from thrifty.policies.refusals import explain_refusal
+from thrifty.policies.step import REFUSED, ArmOutOfRangeError, GivenTerms, RuleKernels
+from thrifty.policies.trial import check_users_rule, is_users
 from thrifty.problem import Terms
 
 
 def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: dict[str, float]) -> Callable[..., Any]:
-    """`drive` for the rule of this policy under these terms.
+    """`drive` for the rule of this policy under these terms. A user's rule is tried in plain Python first.
 
     Parameters
     ----------
@@ -35,6 +39,7 @@ def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: 
         parts=namedtuple("Parts", parts)(**parts),
         Parameters=namedtuple("Parameters", numbers),
     )
+    check_users_rule(chosen, kernels, terms, numbers)
     return bind(drive, {"rule": kernels}, name=chosen.name)
 
 
@@ -46,3 +51,33 @@ def given_terms(terms: Terms, numbers: dict[str, float]) -> GivenTerms:
     """
     costs = terms.costs if terms.costs is not None else np.full(terms.n_arms, np.nan)
     return GivenTerms(tuple(numbers.values()), costs, np.argsort(costs, kind="stable"), terms.alpha, terms.horizon or 0)
+
+
+@contextmanager
+def explaining_faults(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) -> Iterator[None]:
+    """Around the call of a driver: what goes wrong in a rule is a ValueError of one line.
+
+    An arm that is not there: the line names policy, arm, number of arms and round. What the compiler refuses in a user's rule: the
+    line names file, line and remedy.
+
+    Parameters
+    ----------
+    chosen : the policy that is played
+    n_arms : how many arms there are
+    streams : (runs, 4) the policy's random streams, as they were given to the driver
+
+    """
+    try:
+        with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
+            yield
+    except ArmOutOfRangeError:
+        told = streams[(streams[:, 2:] == REFUSED).all(axis=1)].view(np.int64)
+        arm, t = (int(number) for number in told[0, :2])
+        raise ValueError(
+            f"{chosen.label} chose arm {arm} in round {t + 1}, and there are {n_arms} arms: "
+            f"choose must return a whole number from 0 to {n_arms - 1}"
+        ) from None
+    except Exception as error:
+        if not is_users(chosen):
+            raise
+        raise ValueError(f"{chosen.name}: {explain_refusal(error, chosen.rule.choose)}") from None

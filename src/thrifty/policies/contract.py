@@ -8,13 +8,10 @@ A rule never sees the truth, a clock, a file or a socket. A driver counts decisi
 `thrifty.policies.step`.
 """
 
-import hashlib
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +19,7 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.forgetting import KEEP_ALL, Forgetting, forgetting
+from thrifty.policies.files import load_from_file, sources_of
 from thrifty.problem import Terms
 from thrifty.statistics import Outcome
 from thrifty.suggestions import did_you_mean
@@ -199,7 +197,8 @@ class Policy:
             if name not in self.parameters or name in self.known_truths:
                 raise ValueError(self._unknown_parameter(name))
             self.parameters[name].read(name, value)
-        outside = tuple(Path(value).read_text() for value in settings.values() if isinstance(value, str) and value.endswith(".py"))
+        files = [value for value in settings.values() if isinstance(value, str) and value.endswith(".py")]
+        outside = tuple(text for file in files for text in sources_of(file))
         return replace(self, settings={**self.settings, **settings}, sources=self.sources + outside)
 
     def check_keeps_all(self, where: str, *, remedy: str = "leave out what follows +") -> None:
@@ -238,27 +237,6 @@ class Policy:
             return f"{self.name} has no parameters, got {name}"
         hint = did_you_mean(name, known, otherwise=f"it has {', '.join(known)}")
         return f"{self.name} has no parameter {name}: {hint}"
-
-
-def load_from_file(path: str, name: str) -> Any:
-    """The object called `name` in the Python file at `path`."""
-    try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read {path}: {error}") from None
-    module_name = f"thrifty_file_{hashlib.sha256(f'{Path(path).resolve()}{text}'.encode()).hexdigest()[:16]}"
-    if module_name not in sys.modules:
-        module = ModuleType(module_name)
-        module.__file__ = str(Path(path).resolve())
-        sys.modules[module_name] = module
-        try:
-            exec(compile(text, module.__file__, "exec"), module.__dict__)
-        except Exception as error:
-            del sys.modules[module_name]
-            raise ValueError(f"{path} does not run: {type(error).__name__}: {error}") from error
-    if not hasattr(sys.modules[module_name], name):
-        raise ValueError(f"{path} must define {name}")
-    return getattr(sys.modules[module_name], name)
 
 
 def _range(low: float, high: float) -> str:

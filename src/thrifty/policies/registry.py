@@ -1,10 +1,10 @@
 """The registry: the only list of policies, and how a name, a file or an object becomes one."""
 
-from pathlib import Path
 from typing import Any
 
 from thrifty.policies import baselines, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
-from thrifty.policies.contract import Policy, load_from_file
+from thrifty.policies.contract import Policy
+from thrifty.policies.files import load_from_file, sources_of
 from thrifty.suggestions import did_you_mean
 
 _KNOWN = {
@@ -80,7 +80,7 @@ def _from_file(path: str) -> Policy:
     found = load_from_file(path, "POLICY")
     if not isinstance(found, Policy):
         raise ValueError(f"POLICY in {path} must be a thrifty.policies.Policy, got {type(found).__name__}")
-    return Policy(**{**found.__dict__, "sources": (*found.sources, Path(path).read_text())})
+    return Policy(**{**found.__dict__, "sources": (*found.sources, *sources_of(path))})
 
 
 def _parse(riders: str, spec: str) -> dict[str, str]:

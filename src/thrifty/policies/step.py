@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.compiled import driver, index, inlined, kernel
+from thrifty.compiled import driver, index, inlined, kernel, rare, stay_apart
 from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
 from thrifty.policies.contract import RuleTerms, refresh, refresh_all
 from thrifty.statistics import no_statistics
+
+REFUSED = np.uint64(0)
+"""The last two words of a stream that tells of a wrong arm. A stream that is in use has them once in 2^128 rounds."""
 
 
 class RuleKernels(NamedTuple):
@@ -73,19 +76,34 @@ def start_rule(rule, given):
     return start_state(rule, rule_terms(rule, given))
 
 
+class ArmOutOfRangeError(ValueError):
+    """A rule chose an arm that is not there. `thrifty.policies.binding.explaining_faults` says which, and whose rule it is."""
+
+
 @inlined
 def decide(rule, terms, state, recollection, stream, t):
     """Take the arm that is due for a probe, else ask the rule, and count the decision.
 
     Returns the arm and the probability with which it was chosen: NaN for a probe, and for a rule that does not know it.
+    An `ArmOutOfRangeError` if the rule chooses an arm that is not there in round `t`.
     """
     arm, propensity = rule.probe(state.stats, recollection, t), np.nan
     if arm < 0:
         arm = rule.choose(terms, state.stats, state.memory, stream)
+        if np.uint64(np.int64(arm)) >= np.uint64(state.stats.size):  # a negative one is very large here
+            refuse_arm(stream, arm, t)
         propensity = rule.propensity(terms, state.stats, state.memory, arm)
     arm = index(arm)
     state.stats[arm].sent += 1
     return arm, propensity
+
+
+@rare
+def refuse_arm(stream, arm, t):
+    """Raise an error. Compiled code can only raise a fixed text, so the stream, now of no use, tells the arm and the round."""
+    stay_apart()
+    stream[0], stream[1], stream[2], stream[3] = np.int64(arm), np.int64(t), REFUSED, REFUSED
+    raise ArmOutOfRangeError("the policy chose an arm that is not there")
 
 
 @inlined

@@ -23,7 +23,7 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import driver, index, kernel, record
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_rule, take_outcome
 from thrifty.problem import Terms
 from thrifty.replay.aggregates import Aggregates, N
@@ -40,8 +40,8 @@ PLAYS = 4
 FEWEST_MATCHES = 30
 
 
-WaitingChoice = record([("arm", np.int64), ("propensity", np.float64)])
-"""The choice that waits for its row: its arm, or -1 if the rule is to be asked, and its propensity, NaN if unknown."""
+WaitingChoice = record([("arm", np.int64), ("propensity", np.float64), ("asked", np.int64)])
+"""The choice that waits for its row: its arm, or -1 if the rule is to be asked, its propensity, NaN if unknown, and its number."""
 
 
 class LoggedRows(NamedTuple):
@@ -76,7 +76,8 @@ def show_rows(rule, terms, play, rows):
     waiting = play.waiting[0]
     for row in range(rows.arms.size):
         if waiting.arm < 0:
-            waiting.arm, waiting.propensity = decide(rule, terms, play.rule, None, play.own_stream, row)
+            waiting.arm, waiting.propensity = decide(rule, terms, play.rule, None, play.own_stream, waiting.asked)
+            waiting.asked += 1
         arm = index(waiting.arm)
         if rows.arms[row] != arm or uniform(play.coins) >= rows.keep[row]:
             continue
@@ -108,10 +109,11 @@ class _Play:
 
     def __init__(self, chosen: Policy, terms: Terms, n_blocks: int, key: tuple[int, int], seed: int) -> None:
         numbers = chosen.numbers(terms)
+        self._policy, self._n_arms = chosen, terms.n_arms
         self._given = given_terms(terms, numbers)
         self._match = bind_rule(match_rows, chosen, terms, numbers)
         start = bind_rule(start_rule, chosen, terms, numbers)
-        waiting = np.array([(-1, np.nan)], WaitingChoice)
+        waiting = np.array([(-1, np.nan, 0)], WaitingChoice)
         own, coins = make_streams(seed, np.array([[*key, 0], [*key, 1]]))
         self._state = ReplayState(start(self._given), waiting, own, coins, np.zeros((n_blocks, 3)))
 
@@ -121,7 +123,8 @@ class _Play:
         return self._state.sums  # type: ignore[no-any-return]
 
     def show(self, rows: LoggedRows) -> None:
-        self._match(self._given, self._state, rows)
+        with explaining_faults(self._policy, self._n_arms, self._state.own_stream[np.newaxis]):
+            self._match(self._given, self._state, rows)
 
 
 class _Segment:

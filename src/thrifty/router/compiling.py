@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.compiled import bind, cache_folder, interpreted, is_cached
+from thrifty.compiled import bind, interpreted, is_cached
+from thrifty.kernel_cache import cache_folder
 
 log = logging.getLogger("thrifty.router")
 

@@ -134,9 +134,10 @@ def choose_arm(rule, packed, packed_memory, saved, sequence, draws, weighed):
         copy_bytes(packed_memory, saved)
     first = stream[0]
     while count < wanted:
-        picked = index(rule.choose(terms, stats, memory, stream))
-        if picked >= stats.size:  # a negative one is very large here
+        picked = rule.choose(terms, stats, memory, stream)
+        if not 0 <= picked < stats.size:
             raise ValueError("the policy chose an arm that is not there")
+        picked = index(picked)
         count += 1
         arm = picked if arm < 0 else arm
         stated = rule.propensity(terms, stats, memory, arm)

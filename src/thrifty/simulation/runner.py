@@ -4,9 +4,9 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 
 import numpy as np
@@ -15,8 +15,9 @@ from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import source_digest
 from thrifty.environments import Changing, Feedback, World
 from thrifty.environments.sampling import tabulate
+from thrifty.interruption import leave, start_jobs
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
 from thrifty.simulation.loop import RunRecord, RunStreams, SimulatedWorld, replicate
@@ -25,6 +26,18 @@ from thrifty.streams import make_streams
 
 _WORLD, _POLICY, _DELAY = 0, 1, 2  # the streams of a run
 _LONGEST = 1 << 62
+_PATIENCE_S = 0.5  # how long an interrupted simulation waits for its loops: a loop looks at the stop flag more often than that
+
+
+class SimulationInterrupted(KeyboardInterrupt):
+    """Raised by `simulate` after Ctrl-C. `runs` has the runs that were completed, of the policies that completed any.
+
+    Code that is being compiled, or that never returns, goes on in a thread that nobody waits for and that ends with the process.
+    """
+
+    def __init__(self, message: str, runs: Runs) -> None:
+        super().__init__(message)
+        self.runs = runs
 
 
 def simulate(
@@ -45,6 +58,9 @@ def simulate(
 
     The same seed gives the same pulls, whatever the number of threads and whichever other policies take part. Every run draws its
     rewards from one stream that all policies share and its policy's randomness from another.
+
+    Ctrl-C ends it within a second, also while it compiles: a `SimulationInterrupted`, which is a KeyboardInterrupt, has the runs
+    that were completed.
 
     Parameters
     ----------
@@ -69,7 +85,13 @@ def simulate(
     threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
     course = _course_of(world, horizon, rounds, feedback, seed, spacing=checkpoints, runs=runs)
     tasks = [_Task(each, course, runs=runs, trace=trace) for each in _checked_policies(policies)]
-    return course.gather(tasks, _play(tasks, threads, progress))
+    try:
+        _play(tasks, threads, progress)
+    except KeyboardInterrupt:
+        done = ", ".join(f"{task.policy.label} {int(task.completed.sum())}/{task.runs}" for task in tasks)
+        some = course.gather([task for task in tasks if task.completed.any()])
+        raise SimulationInterrupted(f"stopped; whole runs completed: {done}", some) from None
+    return course.gather(tasks)
 
 
 def _checked_policies(policies: Sequence[str | Policy] | str | Policy) -> list[Policy]:
@@ -144,7 +166,7 @@ class _Course:
         made = [make_streams(self.seed, np.array([(run, use) for run in range(first, last)])) for use in (_WORLD, _POLICY, _DELAY)]
         return RunStreams(*made)
 
-    def gather(self, tasks: list["_Task"], completed: list[Booleans]) -> Runs:
+    def gather(self, tasks: list["_Task"]) -> Runs:
         """The results of all policies."""
         return Runs(
             world=self.world.to_dict(),
@@ -153,7 +175,7 @@ class _Course:
             horizon=self.horizon,
             feedback=self.feedback.to_dict() if self.feedback is not None else None,
             checkpoints=self.moments,
-            results=tuple(task.result(done) for task, done in zip(tasks, completed, strict=True)),
+            results=tuple(task.result() for task in tasks),
         )
 
 
@@ -172,13 +194,14 @@ class _Task:
         self.kernel = bind_rule(replicate, chosen, self.terms, self.numbers)
         self.pulls = np.zeros((runs, course.moments.size, n_arms), dtype=np.int64)
         self.traces = np.zeros((runs, course.rounds), dtype=np.int32) if trace else None
+        self.completed = np.zeros(runs, dtype=np.bool_)
 
     @property
     def runs(self) -> int:
         return self.pulls.shape[0]
 
-    def play(self, first: int, last: int, played: Integers, stop: Booleans) -> int:
-        """Play runs `first` to `last - 1`; the number of those that were played to the end."""
+    def play(self, first: int, last: int, played: Integers, stop: Booleans) -> None:
+        """Play runs `first` to `last - 1`, and mark those that were played to the end."""
         course, forgetting = self.course, self.policy.forgetting
         by_cost = np.argsort(course.known_costs, axis=1, kind="stable")
         given = given_terms(self.terms, self.numbers)._replace(costs=course.known_costs, by_cost=by_cost)
@@ -186,11 +209,16 @@ class _Task:
         traces = None if self.traces is None else self.traces[first:last]
         record = RunRecord(self.pulls[first:last], traces, played, stop)
         streams = course.streams(first, last)
-        with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
-            whole: int = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
-        return whole
+        with explaining_faults(self.policy, self.terms.n_arms, streams.own):
+            whole = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
+        self.completed[first : first + whole] = True
 
-    def result(self, completed: Booleans) -> PolicyRuns:
+    def result(self) -> PolicyRuns:
+        """The runs that were played to the end. An AssertionError if a round was not counted: the loop would be wrong."""
+        completed = self.completed.copy()  # a thread that was left may still mark one
+        uncounted = self.pulls[completed].sum(axis=2) != self.course.moments
+        if uncounted.any():
+            raise AssertionError(f"{self.policy.label}: pulls do not sum to the rounds played, in {uncounted.sum()} checkpoints")
         return PolicyRuns(
             policy=self.policy.label,
             parameters=self.numbers,
@@ -202,35 +230,20 @@ class _Task:
         )
 
 
-def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> list[Booleans]:
-    """Which runs of each task were completed: all of them, unless somebody pressed Ctrl-C."""
+def _play(tasks: list[_Task], threads: int, progress: Callable[[int, int], None] | None) -> None:
+    """Play all runs of all tasks. Whatever ends it early stops the others too."""
     stop = np.zeros(1, dtype=np.bool_)
     total = sum(task.runs * task.course.rounds for task in tasks)
-    completed = [np.zeros(task.runs, dtype=np.bool_) for task in tasks]
-    rounds_played: list[Integers] = []
-
-    def work(number: int, first: int, last: int, played: Integers) -> None:
-        whole = tasks[number].play(first, last, played, stop)
-        completed[number][first : first + whole] = True
-
-    with ThreadPoolExecutor(threads) as pool:
-        futures: list[Future[None]] = []
-        for number, task in enumerate(tasks):
-            for first, last in _shares(task.runs, threads):
-                rounds_played.append(np.zeros(1, dtype=np.int64))
-                futures.append(pool.submit(work, number, first, last, rounds_played[-1]))
-        try:
-            _wait(futures, lambda: int(sum(each[0] for each in rounds_played)), total, progress)
-        except KeyboardInterrupt:
-            stop[0] = True
-            for future in futures:
-                future.cancel()
-            wait(futures)
-            done = ", ".join(
-                f"{task.policy.label} {int(mask.sum())}/{task.runs}" for task, mask in zip(tasks, completed, strict=True)
-            )
-            raise KeyboardInterrupt(f"stopped; whole runs completed: {done}") from None
-    return completed
+    shares = [(task, *share) for task in tasks for share in _shares(task.runs, threads)]
+    played = np.zeros((len(shares), 1), dtype=np.int64)
+    jobs = [partial(task.play, first, last, played[number], stop) for number, (task, first, last) in enumerate(shares)]
+    futures = start_jobs(jobs, threads)
+    try:
+        _wait(futures, lambda: int(played.sum()), total, progress)
+    except BaseException:
+        stop[0] = True
+        leave(futures, patience_s=_PATIENCE_S)
+        raise
 
 
 def _wait(futures: list[Future[None]], played: Callable[[], int], total: int, progress: Callable[[int, int], None] | None) -> None:

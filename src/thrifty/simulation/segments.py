@@ -9,8 +9,9 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.borrowing import Spread, count_with_parents, write_effective
 from thrifty.compiled import driver, inlined, kernel
+from thrifty.interruption import run_interruptibly
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
 from thrifty.policies.step import decide, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
@@ -48,13 +49,13 @@ def replicate_segments(rule, given, means, parents, leaning, streams, rounds, pu
         decisions = np.zeros(n_segments, np.int64)
         horizons = np.full(n_segments, next_horizon(0, n_arms))
         states = [start_state(rule, terms_of_segment(rule, given, horizons[0])) for _ in range(n_segments)]
-        for _ in range(rounds):
+        for t in range(rounds):
             segment = below(mine.world, n_segments)
             grown = decisions[segment] >= horizons[segment]
             if grown:
                 horizons[segment] = next_horizon(decisions[segment], n_arms)
             terms = terms_of_segment(rule, given, horizons[segment])
-            arm = play_segment(rule, terms, states[segment], tree, segment, leaning, grown, means[segment], mine)
+            arm = play_segment(rule, terms, states[segment], tree, segment, leaning, grown, means[segment], mine, t)
             decisions[segment] += 1
             pulls[run, segment, arm] += 1
 
@@ -66,13 +67,13 @@ def terms_of_segment(rule, given, horizon):
 
 
 @kernel
-def play_segment(rule, terms, state, tree, segment, leaning, grown, means, streams):
-    """One decision in a segment and its outcome; returns the arm. `grown` says that the horizon is a new one."""
+def play_segment(rule, terms, state, tree, segment, leaning, grown, means, streams, t):
+    """The decision of round `t` in a segment, and its outcome; returns the arm. `grown` says that the horizon is a new one."""
     if leaning:
         write_effective(tree.sums, tree.spread, tree.parents, segment, state.stats)
     if leaning or grown:
         refresh_all(rule.observe, terms, state.stats, state.memory)
-    arm, propensity = decide(rule, terms, state, None, streams.own, 0)
+    arm, propensity = decide(rule, terms, state, None, streams.own, t)
     reward = 1.0 * (uniform(streams.world) < means[arm])
     count_with_parents(tree.sums, tree.spread, tree.parents, segment, arm, reward)
     take_outcome(rule, terms, state, None, Outcome(arm, reward, np.nan, propensity), 1.0, None)
@@ -157,6 +158,7 @@ def simulate_segments(
     pulls = np.zeros((checked_count("runs", runs), len(instances), one.n_arms), np.int64)
     streams = SegmentStreams(*(make_streams(seed, np.array([(run, use) for run in range(runs)])) for use in (_WORLD, _POLICY)))
     means, parents = np.array([each.means for each in instances]), parents_of(list(by_path))
-    with np.errstate(over="ignore"):
-        play(given_terms(terms, numbers), means, parents, leaning, streams, checked_count("rounds", rounds), pulls)
+    with explaining_faults(found, one.n_arms, streams.own):
+        given, whole = given_terms(terms, numbers), checked_count("rounds", rounds)
+        run_interruptibly(lambda: play(given, means, parents, leaning, streams, whole, pulls))
     return SegmentRuns(found.label, instances, pulls)

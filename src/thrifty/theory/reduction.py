@@ -15,8 +15,9 @@ from thrifty.compiled import driver, kernel
 from thrifty.environments.families import HardFamily
 from thrifty.environments.laws import Bernoulli
 from thrifty.environments.sampling import draw_reward, tabulate
+from thrifty.interruption import run_interruptibly
 from thrifty.policies import Policy, policy
-from thrifty.policies.binding import bind_rule, given_terms
+from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
 from thrifty.statistics import Outcome
@@ -129,9 +130,10 @@ def derive(inner: str | Policy, family: HardFamily, *, member: int, rounds: int,
     calls = np.zeros((checked_count("runs", runs), inside.n_arms), np.int64)
     pulls = np.zeros_like(calls)
     keys = np.arange(runs)
-    streams = [make_streams(seed, np.column_stack([keys, np.full_like(keys, use)])) for use in (_WORLD, _POLICY, _FACTORY)]
+    made = (make_streams(seed, np.column_stack([keys, np.full_like(keys, use)])) for use in (_WORLD, _POLICY, _FACTORY))
+    streams = FactoryStreams(*made)
     coins = tabulate([Bernoulli(mean) for mean in outside.means.tolist()])
     factory = Factory(coins, 1.0 / (1.0 - family.theta), _SLACK)
-    with np.errstate(over="ignore"):
-        play(given_terms(terms, numbers), factory, FactoryStreams(*streams), calls, pulls)
+    with explaining_faults(chosen, inside.n_arms, streams.own):
+        run_interruptibly(lambda: play(given_terms(terms, numbers), factory, streams, calls, pulls))
     return Derived(inside, outside, calls, pulls)
