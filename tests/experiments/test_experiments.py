@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from thrifty.experiments import EXPERIMENTS, Claim, Scale, experiment, run_experiments
-from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE
 from thrifty.experiments.measures import fit_slope
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.reports.hostile import NAMES, assert_escaped
 from thrifty.experiments import EXPERIMENTS, Claim, Experiment, Finding, Scale
-from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE
 from thrifty.experiments.measures import columns_of
 from thrifty.figures import Panel, PanelFigure
 from thrifty.reports.page import embedded

@@ -9,15 +9,21 @@ from typing import Any
 from thrifty import __version__
 from thrifty.compiled import source_digest
 from thrifty.experiments import Claim, Experiment, Finding, Scale, run_experiments
-from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE, REDRAWS, UNDECIDED, UNTESTABLE
 from thrifty.files import write_whole
 from thrifty.reports.drawing import draw, image
 from thrifty.reports.page import NUMBER, WORDS, PageTable, Picture, embedded, natural_width, page_table, render
 from thrifty.table import Table
 
 _TITLE = "Multi-Armed Bandits with Cost Subsidy, reproduced"
-_VERDICT_CLASSES = {HOLDS: "holds", FAILS: "fails", IMPRECISE: "imprecise"}
-_VERDICTS_IN_WORDS = {HOLDS: "hold", FAILS: "do not hold", IMPRECISE: "are imprecise"}
+_VERDICT_CLASSES = {HOLDS: "holds", FAILS: "fails", IMPRECISE: "imprecise", UNTESTABLE: "open", UNDECIDED: "open"}
+_VERDICTS_IN_WORDS = {
+    HOLDS: "hold",
+    FAILS: "do not hold",
+    IMPRECISE: "are imprecise",
+    UNTESTABLE: "cannot be tested at this size",
+    UNDECIDED: "are undecided",
+}
 _MOST_ROWS = 60  # rows of a table on the page; the CSV has all
 
 
@@ -30,6 +36,7 @@ class ReportItem:
     about: str
     picture: Picture
     claims: tuple[Claim, ...]
+    corrections: tuple[Claim, ...]
     table: PageTable
     n_rows: int
 
@@ -81,6 +88,7 @@ def report_item(experiment: Experiment, finding: Finding, picture: Picture) -> R
         about=experiment.about,
         picture=picture,
         claims=finding.claims,
+        corrections=finding.corrections,
         table=_shown_table(finding.table),
         n_rows=len(finding.table),
     )
@@ -101,6 +109,7 @@ def reproduction_page(items: Sequence[ReportItem], scale: Scale) -> str:
         size=f"{'quick' if scale.quick else 'full'} size{runs}",
         seed=scale.seed,
         counts=f"Of {len(claims)} claims {counts}.",
+        redraws=REDRAWS,
         items=items,
         verdict_classes=_VERDICT_CLASSES,
     )
