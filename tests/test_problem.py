@@ -1,9 +1,12 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thrifty import Instance, Terms
+from thrifty.problem import FLOOR_TOLERANCE, reaches_floor
 
 unit = st.floats(0.0, 1.0)
 
@@ -88,3 +91,35 @@ def test_wrong_terms_are_refused(fields: dict[str, object], message: str) -> Non
     good: dict[str, object] = {"n_arms": 2, "costs": np.array([1.0, 0.0]), "alpha": 0.1, "horizon": 10}
     with pytest.raises(ValueError, match=message):
         Terms(**{**good, **fields})  # type: ignore[arg-type]
+
+
+def _on_the_floor() -> list[tuple[Fraction, Fraction]]:
+    """(best mean, alpha) in round decimals: ten means with sixteen alphas."""
+    means = [Fraction(tenths, 10) for tenths in range(1, 11)]
+    return [(mean, Fraction(twentieths, 20)) for mean in means for twentieths in range(1, 17)]
+
+
+@pytest.mark.parametrize(("best", "alpha"), _on_the_floor())
+def test_a_round_decimal_on_the_floor_is_feasible_and_one_just_below_is_not(best: Fraction, alpha: Fraction) -> None:
+    floor = (1 - alpha) * best  # exact
+    on = Instance([float(best), float(floor)], [1.0, 0.0], float(alpha))
+    assert on.optimal_arm == 1
+    assert on.quality_gaps.tolist() == [0.0, 0.0]
+    assert on.cost_gaps.tolist() == [1.0, 0.0]
+    below = Instance([float(best), float(floor) - 1e-9], [1.0, 0.0], float(alpha))
+    assert below.optimal_arm == 0
+    assert below.quality_gaps[1] == pytest.approx(1e-9, rel=1e-3)
+
+
+def test_the_tolerance_of_the_floor_is_a_share_of_the_best_mean() -> None:
+    for best in (1.0, 0.5, 1e-6):
+        floor = 0.9 * best
+        assert reaches_floor([floor - 0.9e-12 * best, floor - 1.1e-12 * best], best, 0.1).tolist() == [True, False]
+    assert FLOOR_TOLERANCE == 1e-12
+    assert Instance([0.0, 0.0], [1.0, 0.0], 0.1).optimal_arm == 1
+    assert Instance([1.0, 0.0], [1.0, 0.0], 1.0).optimal_arm == 1
+
+
+def test_the_example_of_an_arm_on_the_floor() -> None:
+    assert 0.09 < (1 - 0.1) * 0.1  # what an exact comparison of rounded numbers says
+    assert Instance([0.1, 0.09], [1, 0], 0.1).optimal_arm == 1

@@ -2,6 +2,7 @@
 
 An arm i has an expected reward mu_i in [0, 1] and a cost c_i. With mu* the best expected reward, the smallest tolerated reward
 is the floor (1 - alpha) mu*; arms that reach it are feasible, and the optimal arm is the cheapest feasible one [Sinha2021] s. 1.1.
+`reaches_floor` decides what reaches it, with `FLOOR_TOLERANCE`: an arm on the floor is feasible however decimals round.
 """
 
 import math
@@ -14,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.arrays import Booleans, Floats
+
+FLOOR_TOLERANCE = 1e-12
+"""An arm is feasible when it misses the floor by at most this share of the best mean reward. Rounding makes errors of 1e-16."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,8 +67,8 @@ class Instance:
 
     @property
     def feasible(self) -> Booleans:
-        """Which arms reach the floor."""
-        return self.means >= self.floor
+        """Which arms reach the floor, up to `FLOOR_TOLERANCE`."""
+        return reaches_floor(self.means, float(self.means[self.best_arm]), self.alpha)
 
     @cached_property
     def optimal_arm(self) -> int:
@@ -77,8 +81,8 @@ class Instance:
 
     @property
     def quality_gaps(self) -> Floats:
-        """Quality regret of one pull of every arm: max((1 - alpha) mu* - mu_i, 0)."""
-        return np.asarray(np.maximum(self.floor - self.means, 0.0))
+        """Quality regret of one pull of every arm: max((1 - alpha) mu* - mu_i, 0), exactly 0 for every feasible arm."""
+        return np.where(self.feasible, 0.0, self.floor - self.means)
 
     @property
     def cost_gaps(self) -> Floats:
@@ -153,6 +157,17 @@ class Terms:
                 f"horizon must be at least the number of arms, got {self.horizon} rounds for {self.n_arms} arms: "
                 "every arm is tried once"
             )
+
+
+def reaches_floor(means: ArrayLike, best: float, alpha: float) -> Booleans:
+    """Whether mean rewards reach the floor (1 - alpha) `best`: the one rule for truths, with `FLOOR_TOLERANCE`.
+
+    It is for exact means only. A rule that decides on estimates compares them as they are.
+
+    >>> reaches_floor([0.09, 0.0899], 0.1, 0.1).tolist(), 0.09 >= (1 - 0.1) * 0.1
+    ([True, False], False)
+    """
+    return np.asarray(np.asarray(means) >= (1.0 - alpha - FLOOR_TOLERANCE) * best)
 
 
 def checked_alpha(alpha: float) -> float:

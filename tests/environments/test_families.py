@@ -45,6 +45,7 @@ def test_the_mixture_draws_the_first_member_half_the_time() -> None:
         ({"p": 0.6}, "p must be in"),
         ({"epsilon": 0.0}, "epsilon must be positive"),
         ({"epsilon": 0.6}, "must be below 1"),
+        ({"epsilon": 1e-14}, "epsilon must be larger than rounding, got 1e-14"),
         ({"n_dear": 0}, "n_dear must be a whole number"),
     ],
 )

@@ -13,7 +13,7 @@ from thrifty.arrays import Floats
 from thrifty.environments.laws import Bernoulli, Deterministic
 from thrifty.environments.world import World
 from thrifty.examples import SMS_REGIONS
-from thrifty.problem import Instance, checked_count
+from thrifty.problem import FLOOR_TOLERANCE, Instance, checked_count, reaches_floor
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class HardFamily:
             raise ValueError(f"p must be in (0, 1/2], got {self.p}")
         if not self.epsilon > 0.0:
             raise ValueError(f"epsilon must be positive, got {self.epsilon}")
+        if reaches_floor(self.p, (self.p + self.epsilon) / (1.0 - self.theta), self.theta):
+            raise ValueError(
+                f"epsilon must be larger than rounding, got {self.epsilon}: the free arm misses the floor by no more than "
+                f"the tolerance {FLOOR_TOLERANCE:g} of the best mean"
+            )
         if not (self.p + self.epsilon) / (1.0 - self.theta) < 1.0:
             raise ValueError(
                 f"(p + epsilon) / (1 - theta) must be below 1, got ({self.p:g} + {self.epsilon:g}) / {1 - self.theta:g}: "
@@ -70,7 +75,7 @@ class HardFamily:
         """Phi^a, with a from 0 to K."""
         if not 0 <= a <= self.n_dear:
             raise ValueError(f"the members are 0 to {self.n_dear}, got {a}")
-        means = np.full(self.n_dear + 1, _lifted(self.p, self.theta))
+        means = np.full(self.n_dear + 1, self.p / (1.0 - self.theta))
         means[0] = self.p
         if a > 0:
             means[a] = (self.p + self.epsilon) / (1.0 - self.theta)
@@ -88,14 +93,6 @@ class HardFamily:
         3
         """
         return self.member(int(rng.choice(self.n_dear + 1, p=self.weights)))
-
-
-def _lifted(p: float, theta: float) -> float:
-    """The mean p / (1 - theta), rounded down where rounding up would lift the floor above p, so that Phi^0 has its free arm."""
-    lifted = p / (1.0 - theta)
-    while (1.0 - theta) * lifted > p:
-        lifted = math.nextafter(lifted, 0.0)
-    return lifted
 
 
 def theorem_1(alpha: float, n_arms: int, *, horizon: int, d: float = 1.0) -> World:

@@ -14,10 +14,12 @@ from thrifty.theory.bounds import (
 )
 from thrifty.theory.factory import flip_linear
 from thrifty.theory.inequalities import flip_bound, kl, kl_bound, log_slack, thompson_floor, weight_range
+from thrifty.theory.instance_bound import InstanceBound, instance_lower_bound
 from thrifty.theory.reduction import Derived, derive
 
 __all__ = [
     "Derived",
+    "InstanceBound",
     "consistent_bound",
     "consistent_quality_bound",
     "derive",
@@ -26,6 +28,7 @@ __all__ = [
     "first_rejection",
     "flip_bound",
     "flip_linear",
+    "instance_lower_bound",
     "kl",
     "kl_bound",
     "log_slack",

@@ -8,7 +8,7 @@ from thrifty.problem import Instance
 
 
 def kl(x: float, y: float) -> float:
-    """KL(Ber(x); Ber(y)) = x ln(x/y) + (1-x) ln((1-x)/(1-y)) in nats.
+    """KL(Ber(x); Ber(y)) = x ln(x/y) + (1-x) ln((1-x)/(1-y)) in nats, also where x and y are so close that these terms cancel.
 
     >>> round(kl(0.5, 0.75), 4)
     0.1438
@@ -17,7 +17,16 @@ def kl(x: float, y: float) -> float:
         raise ValueError(f"means must be in [0, 1], got {x} and {y}")
     if (x > 0.0 and y == 0.0) or (x < 1.0 and y == 1.0):
         return math.inf
-    return (x * math.log(x / y) if x > 0.0 else 0.0) + ((1.0 - x) * math.log((1.0 - x) / (1.0 - y)) if x < 1.0 else 0.0)
+    if x in (0.0, 1.0):
+        return -math.log(y) if x == 1.0 else -math.log1p(-y)
+    return x * _beyond_log((y - x) / x) + (1.0 - x) * _beyond_log((x - y) / (1.0 - x))
+
+
+def _beyond_log(t: float) -> float:
+    """T - ln(1 + t), which is not negative; its series where the difference would cancel."""
+    if abs(t) > 1e-3:
+        return t - math.log1p(t)
+    return t * t * (1 / 2 - t * (1 / 3 - t * (1 / 4 - t * (1 / 5 - t / 6))))
 
 
 def kl_bound(p: float, epsilon: float) -> float:
