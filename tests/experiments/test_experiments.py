@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from thrifty.experiments import EXPERIMENTS, Claim, Scale, experiment, run_experiments
-from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE
 from thrifty.experiments.measures import fit_slope
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE
 
 
 def test_every_item_of_the_issue_is_in_the_catalogue() -> None:

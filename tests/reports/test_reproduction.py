@@ -6,8 +6,8 @@ import pytest
 
 from tests.reports.hostile import NAMES, assert_escaped
 from thrifty.experiments import EXPERIMENTS, Claim, Experiment, Finding, Scale
-from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE
 from thrifty.experiments.measures import columns_of
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE
 from thrifty.figures import Panel, PanelFigure
 from thrifty.reports.page import embedded
 from thrifty.reports.reproduction import report_item, reproduce, reproduction_page

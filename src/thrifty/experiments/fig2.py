@@ -35,7 +35,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
     """Both panels, and what section 6 says about them."""
     found = by_name(results, POLICIES)
     figure = PanelFigure(
-        [regret_panel(found, MEANS, metric) for metric in ("quality", "cost")],
+        [regret_panel(found, MEANS, metric, "sd") for metric in ("quality", "cost")],
         title="Figure 2: varying the mean of the cheap arm",
         caption=f"mean of {_runs(scale):,} runs (the paper: 50); bands are one standard deviation of a run either way, as in the "
         "paper; CS-TS has a Beta(1, 1) prior, which section 2 names and section 6 does not; below the floor of 0.45 cost regret "
@@ -58,9 +58,9 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
     return Finding(columns_of(rows), figure, claims)
 
 
-def regret_panel(found: Found, means: tuple[float, ...], metric: str) -> Panel:
+def regret_panel(found: Found, means: tuple[float, ...], metric: str, width: str) -> Panel:
     """A regret against the cheap arm's mean; cost regret jumps at the floor, and is drawn as a jump."""
-    curves = {policy: band(means, [samples(runs, metric) for runs in each], "sd") for policy, each in found.items()}
+    curves = {policy: band(means, [samples(runs, metric) for runs in each], width) for policy, each in found.items()}
     if metric == "cost":
         curves = {policy: broken_at(curve, FLOOR, left=0.0) for policy, curve in curves.items()}
     return Panel(f"{metric.capitalize()} regret", "mean reward of the cheap arm, mu_2", regret_label(metric, HORIZON), curves)

@@ -164,7 +164,7 @@ def first_testable(bound: Callable[[int], float], largest_per_round: float, *, l
 
 
 def with_error(values: NDArray[np.float64] | Sequence[float]) -> str:
-    """The mean with its standard error; only digits are shown that are worth a standard error and more.
+    """The mean with its standard error; the last digit shown is worth a third of that and more.
 
     >>> with_error([3262.0 + 1000 * (-1) ** n for n in range(900)]), with_error([293.0, 293.0])
     ('3,300 +- 33', '293')
@@ -174,7 +174,7 @@ def with_error(values: NDArray[np.float64] | Sequence[float]) -> str:
     error = float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
     if error <= 1e-9 * abs(mean):
         return f"{mean:,.0f}" if abs(mean) >= 100 else f"{mean:.3g}"
-    place = math.ceil(math.log10(error))
+    place = math.ceil(math.log10(error / 3))
     if mean != 0.0:
         place = min(place, math.floor(math.log10(abs(mean))))
     return f"{_rounded(mean, place)} +- {_rounded(error, math.floor(math.log10(error)) - 1)}"
