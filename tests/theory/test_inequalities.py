@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from thrifty import Instance, simulate
 from thrifty.environments.families import theorem_1
-from thrifty.theory import kl, kl_bound, log_slack, thompson_floor, weight_range
+from thrifty.theory import flip_bound, kl, kl_bound, log_slack, thompson_floor, weight_range
 
 
 @given(p=st.floats(0.001, 0.5), share=st.floats(0.001, 1.0))
@@ -56,3 +56,51 @@ def test_a_lambda_inside_its_range_makes_the_optimal_arm_best(arms: list[tuple[f
     weight = low if math.isinf(high) else (low + high) / 2
     value = instance.means - weight * instance.costs
     assert value[instance.optimal_arm] >= np.max(value[instance.costs != instance.costs[instance.optimal_arm]], initial=-1e9) - 1e-6
+
+
+def test_every_constant_of_the_inequalities_is_what_it_is_by_hand() -> None:
+    assert kl_bound(0.4, 0.1) == pytest.approx(0.1, rel=1e-12)  # 4 * 0.01 / 0.4
+    assert flip_bound(4.0, 0.5) == pytest.approx(76.0, rel=1e-12)  # 9.5 * 4 / 0.5
+    # ln 1.5 - (0.5 - 0.25 / 0.75) = ln 1.5 - 1/6, and ln 0.5 + 0.5 + 0.25 / 0.5 = 1 - ln 2.
+    assert log_slack(0.5) == pytest.approx((math.log(1.5) - 1 / 6, 1 - math.log(2)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_arms", "alpha", "sigma_0", "sigma_n"), [(2, 0.0, 1.0, 1.0), (2, 0.5, 2.0, 3.0), (3, 0.6, 0.5, 1.0), (10, 0.2, 1.0, 2.0)]
+)
+def test_the_floor_of_thompson_sampling_is_what_it_is_by_hand(n_arms: int, alpha: float, sigma_0: float, sigma_n: float) -> None:
+    # u/2 grows with u and g/4 falls, so the largest minimum is where u/2 = g/4. Let that be at u = 0.03: then g = 0.06, and
+    # 1 - (1 - q)^(K-1) = 0.06 for q = 1 - 0.94^(1/(K-1)). With q = exp(-14 v u d^2 / (1-alpha)^2) / (8 sqrt(pi)) and
+    # v = 1/sigma_0^2 + 1/sigma_n^2 this is d^2 = -ln(8 sqrt(pi) q) (1-alpha)^2 / (14 v 0.03).
+    # 8 sqrt(pi) = 14.179631, 14 * 0.03 = 0.42. The function looks at u in steps of 1e-4.
+    q = 1 - 0.94 ** (1 / (n_arms - 1))
+    v = 1 / sigma_0**2 + 1 / sigma_n**2
+    d = math.sqrt(-math.log(14.179631 * q) * (1 - alpha) ** 2 / (0.42 * v))
+    assert thompson_floor(n_arms, alpha, d=d, sigma_0=sigma_0, sigma_n=sigma_n) == pytest.approx(0.015, abs=6e-5)
+
+
+@given(x=st.floats(0.01, 0.99), step=st.floats(1e-12, 1e-4))
+def test_kl_of_close_means_does_not_cancel(x: float, step: float) -> None:
+    y = x + step
+    near = (y - x) ** 2 / (2 * x * (1 - x))  # its leading term; the next one is smaller by a factor of step / (x (1 - x))
+    assert kl(x, y) == pytest.approx(near, rel=1e-6 + 2 * step / (x * (1 - x)))
+    assert kl(x, x) == 0.0
+
+
+@given(x=st.floats(0.0, 1.0), y=st.floats(0.01, 0.99))
+def test_kl_is_its_definition(x: float, y: float) -> None:
+    first = x * math.log(x / y) if x > 0 else 0.0
+    second = (1 - x) * math.log((1 - x) / (1 - y)) if x < 1 else 0.0
+    assert kl(x, y) == pytest.approx(first + second, rel=1e-12, abs=1e-14)
+
+
+def test_kl_of_extreme_means() -> None:
+    assert kl(0.5, 1e-20) == pytest.approx(0.5 * math.log(0.5 / 1e-20) + 0.5 * math.log(0.5), rel=1e-12)
+    assert kl(1e-20, 2e-20) == pytest.approx(1e-20 * (1 - math.log(2)), rel=1e-12)
+    assert kl(5e-324, 0.5) == pytest.approx(math.log(2), rel=1e-12)
+
+
+def test_the_range_of_lambda_is_what_it_is_by_hand() -> None:
+    # The optimal arm is the second, floor 0.72: the dearer asks for lambda >= (0.8 - 0.75) / (1 - 0.5) = 0.1, the cheaper one for
+    # lambda <= (0.75 - 0.6) / (0.5 - 0.25) = 0.6.
+    assert weight_range(Instance([0.8, 0.75, 0.6], [1.0, 0.5, 0.25], 0.1)) == pytest.approx((0.1, 0.6))

@@ -9,6 +9,7 @@ import pytest
 
 from thrifty import Instance
 from thrifty.arrays import Booleans, Floats
+from thrifty.environments.families import figure_1
 from thrifty.theory import instance_lower_bound, kl
 from thrifty.theory.linear import CuttingPlanes
 
@@ -217,6 +218,8 @@ def test_equally_cheap_feasible_arms_all_count_as_known() -> None:
     # Arms 1 and 2 have no regret, so both are known; the better of them, 0.48, limits what arm 0 must not exceed.
     tied = instance_lower_bound(Instance([0.5, 0.48, 0.46], [1.0, 0.0, 0.0], 0.1))
     assert tied.pulls.tolist() == [pytest.approx(1 / kl(0.5, 0.48 / 0.9)), 0.0, 0.0]
+    same = instance_lower_bound(Instance([0.5, 0.5, 0.3], [0.0, 0.0, 1.0], 0.0))  # kl(0.5, 0.5) = 0 would be impossible to reach
+    assert same.pulls.tolist() == [0.0, 0.0, pytest.approx(1 / kl(0.3, 0.5))]
 
 
 def test_better_dear_arms_share_the_work_with_the_cheap_one() -> None:
@@ -226,6 +229,14 @@ def test_better_dear_arms_share_the_work_with_the_cheap_one() -> None:
     at = [pulls[0] * kl(0.35, x) + pulls[2] * kl(0.55, min(x / 0.8, 0.55)) for x in np.linspace(0.8 * 0.48, 0.44, 2001)]
     assert 1 - 1e-9 <= min(at) <= 1 + 1e-6  # the grid has 2,001 points
     assert pulls[0] > 1 / kl(0.35, 0.44) * (1 + 1e-3) or pulls[2] > 1 / kl(0.55, 0.6) * (1 + 1e-3)
+
+
+def test_the_constant_of_figure_1_says_nothing_before_43_220_rounds() -> None:
+    constant = instance_lower_bound(figure_1()).constant
+    assert constant == pytest.approx(1 / kl(0.5, 0.46 / 0.9))
+    assert round(constant) == 4049
+    horizons = np.arange(2, 50_000)
+    assert horizons[constant * np.log(horizons) > horizons].max() == 43_219
 
 
 def test_cutting_planes_find_the_corner() -> None:

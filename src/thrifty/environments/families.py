@@ -62,14 +62,24 @@ class HardFamily:
 
     @classmethod
     def hardest(cls, alpha: float, n_dear: int, *, horizon: int) -> "HardFamily":
-        """The member of the family for which the direct lower bound is largest: p = (1-alpha)/2, epsilon = (1-alpha)/4 (K/T)^(1/3).
+        """The family for which `thrifty.theory.mixture_bound` is largest: p = (1-alpha)/2, and epsilon the zero of its slope.
 
-        >>> round(HardFamily.hardest(0.0, 1, horizon=1000).epsilon, 9)
-        0.025
+        That is epsilon^3 (4 - 3 epsilon) / (1 - epsilon)^2 = (1-alpha)^2 K / T, or (1-alpha)/4, the largest epsilon that the bound
+        allows, where the zero lies above it. For T >= 16 K / (1-alpha) it is a little less than ((1-alpha)^2 K / (4 T))^(1/3).
+        The proof is in docs/theory/bounds.md.
+
+        >>> round(HardFamily.hardest(0.0, 1, horizon=1000).epsilon, 4)
+        0.0613
         """
         if horizon < n_dear:
             raise ValueError(f"horizon must be at least the number of dear arms, got {horizon} rounds for {n_dear}")
-        return cls(alpha, (1.0 - alpha) / 2.0, (1.0 - alpha) / 4.0 * (n_dear / horizon) ** (1 / 3), n_dear)
+        share = 1.0 - alpha
+        low, high = 0.0, share / 4.0
+        for _ in range(200):  # until low and high are neighbours
+            middle = (low + high) / 2.0
+            rising = middle**3 * (4.0 - 3.0 * middle) / (1.0 - middle) ** 2 < share**2 * n_dear / horizon
+            low, high = (middle, high) if rising else (low, middle)
+        return cls(alpha, share / 2.0, high, n_dear)
 
     def member(self, a: int) -> Instance:
         """Phi^a, with a from 0 to K."""

@@ -14,11 +14,11 @@ from thrifty.experiments.verdict import Claim, Judge, Means, UpperBound, first_t
 from thrifty.figures import Curve, Panel, PanelFigure
 from thrifty.simulation import Runs, summarise
 from thrifty.sweep import Setting
-from thrifty.theory import direct_lower_bound, etc_bound, paper_lower_bound, paper_tau
+from thrifty.theory import etc_bound, paper_lower_bound, paper_tau, sharp_lower_bound
 
 _ALPHA = 0.1
 _THEOREM_2 = "any policy has regret of at least the order (1-alpha)^2 K^(1/3) T^(2/3) on some instance of the family"
-_UPPER, _DIRECT, _PAPER = "CS-ETC's upper bound", "direct lower bound", "paper's lower bound"
+_UPPER, _SHARP, _PAPER = "CS-ETC's upper bound", "sharp lower bound", "paper's lower bound"
 
 Samples = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def conclude_t(scale: Scale, results: list[Runs]) -> Finding:
         columns_of(growth.rows()),
         figure,
         claims=(_lower_bound_claim(judge, growth, _PAPER, _THEOREM_2), _order_claim(judge, growth)),
-        corrections=(_lower_bound_claim(judge, growth, _DIRECT, "the same with the constant of the direct lower bound"),),
+        corrections=(_lower_bound_claim(judge, growth, _SHARP, "the same with the constants of the sharp lower bound"),),
     )
 
 
@@ -122,7 +122,7 @@ class _Growth:
     def bounds(self) -> dict[str, list[float]]:
         return {
             _UPPER: [etc_bound(t, k + 1, tau=paper_tau(t, k + 1)) for t, k in self.points],
-            _DIRECT: [direct_lower_bound(t, k, alpha=_ALPHA) for t, k in self.points],
+            _SHARP: [sharp_lower_bound(t, k, alpha=_ALPHA) for t, k in self.points],
             _PAPER: [paper_lower_bound(t, k, alpha=_ALPHA) for t, k in self.points],
         }
 
@@ -143,7 +143,7 @@ class _Growth:
                 "slope_low": slope.low,
                 "slope_high": slope.high,
                 "upper_bound": self.bounds[_UPPER][at],
-                "direct_lower_bound": self.bounds[_DIRECT][at],
+                "sharp_lower_bound": self.bounds[_SHARP][at],
                 "paper_lower_bound": self.bounds[_PAPER][at],
             }
             for policy, slope in self.slopes.items()

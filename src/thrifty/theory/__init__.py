@@ -10,6 +10,7 @@ from thrifty.theory.bounds import (
     optimal_tau,
     paper_lower_bound,
     paper_tau,
+    sharp_lower_bound,
     unknown_costs_bound,
 )
 from thrifty.theory.factory import flip_linear
@@ -36,6 +37,7 @@ __all__ = [
     "optimal_tau",
     "paper_lower_bound",
     "paper_tau",
+    "sharp_lower_bound",
     "thompson_floor",
     "unknown_costs_bound",
     "weight_range",

@@ -6,6 +6,7 @@ Each states its formula and where it is from. K counts all arms in upper bounds;
 
 import math
 
+from thrifty.environments.families import HardFamily
 from thrifty.problem import checked_alpha, checked_count
 
 
@@ -41,10 +42,10 @@ def paper_lower_bound(horizon: int, n_dear: int, *, alpha: float) -> float:
 
 
 def direct_lower_bound(horizon: int, n_dear: int, *, alpha: float) -> float:
-    """The sharper Theorem 2 without the reduction: at least (47/384) (1-alpha) K^(1/3) T^(2/3).
+    """Theorem 2 without the reduction, in closed form: at least (47/384) (1-alpha) K^(1/3) T^(2/3), for every T >= K.
 
     `mixture_bound` at p = (1-alpha)/2, epsilon = ((1-alpha)/4) (K/T)^(1/3). In units of (1-alpha) K^(1/3) T^(2/3) its first term
-    is 1/8 = 48/384, and its second at most 1/384 because epsilon <= 1/4. See docs/errata.md.
+    is 1/8 = 48/384, and its second at most 1/384 because epsilon <= 1/4. `sharp_lower_bound` is larger, see docs/theory/bounds.md.
 
     >>> round(direct_lower_bound(10**6, 1, alpha=0.1), 1)
     1109.1
@@ -52,6 +53,20 @@ def direct_lower_bound(horizon: int, n_dear: int, *, alpha: float) -> float:
     horizon, n_dear, alpha = _sizes(horizon, n_dear, alpha)
     p = (1.0 - alpha) / 2.0
     return mixture_bound(horizon, n_dear, alpha=alpha, p=p, epsilon=p / 2.0 * (n_dear / horizon) ** (1 / 3))
+
+
+def sharp_lower_bound(horizon: int, n_dear: int, *, alpha: float) -> float:
+    """The largest `mixture_bound`, at the p and epsilon of `HardFamily.hardest`: of order (1-alpha)^(2/3) K^(1/3) T^(2/3).
+
+    For T >= 16 K / (1-alpha) it lies between 1/3 and 3/8 of 4^(-1/3) (1-alpha)^(2/3) K^(1/3) T^(2/3), and nears 3/8 as T grows. The
+    proof is in docs/theory/bounds.md.
+
+    >>> round(sharp_lower_bound(10**6, 1, alpha=0.1), 1)
+    2197.8
+    """
+    horizon, n_dear, alpha = _sizes(horizon, n_dear, alpha)
+    family = HardFamily.hardest(alpha, n_dear, horizon=horizon)
+    return mixture_bound(horizon, n_dear, alpha=alpha, p=family.p, epsilon=family.epsilon)
 
 
 def etc_bound(horizon: int, n_arms: int, *, tau: float) -> float:

@@ -19,14 +19,15 @@ def kl(x: float, y: float) -> float:
         return math.inf
     if x in (0.0, 1.0):
         return -math.log(y) if x == 1.0 else -math.log1p(-y)
-    return x * _beyond_log((y - x) / x) + (1.0 - x) * _beyond_log((x - y) / (1.0 - x))
+    return _excess(x, y) + _excess(1.0 - x, 1.0 - y)
 
 
-def _beyond_log(t: float) -> float:
-    """T - ln(1 + t), which is not negative; its series where the difference would cancel."""
-    if abs(t) > 1e-3:
-        return t - math.log1p(t)
-    return t * t * (1 / 2 - t * (1 / 3 - t * (1 / 4 - t * (1 / 5 - t / 6))))
+def _excess(a: float, b: float) -> float:
+    """B - a - a ln(b/a), which is not negative; its series where the difference would cancel. The sum of two such terms is kl."""
+    if abs(b - a) > 1e-3 * a:
+        return b - a - a * (math.log(b) - math.log(a))
+    t = (b - a) / a
+    return a * t * t * (1 / 2 - t * (1 / 3 - t * (1 / 4 - t * (1 / 5 - t / 6))))
 
 
 def kl_bound(p: float, epsilon: float) -> float:
