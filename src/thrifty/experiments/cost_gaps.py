@@ -69,7 +69,7 @@ def _claim(found: Found) -> Claim:
     def orders(means: Means, mean: float) -> list[list[int]]:
         """The policies from best to worst, at every difference of costs."""
         totals = np.reshape(means[mean], (len(_GAPS), len(POLICIES)))
-        return [np.argsort(row).tolist() for row in totals]
+        return [np.argsort(np.round(row, 9), kind="stable").tolist() for row in totals]
 
     def condition(means: Means) -> bool:
         return all(order == orders(means, mean)[0] for mean in _MEANS for order in orders(means, mean))

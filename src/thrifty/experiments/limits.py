@@ -1,6 +1,7 @@
 """Beyond the paper, which names it as future work: how far is each policy from the least regret on one instance? [Sinha2021]"""
 
 import math
+from functools import cache
 
 from thrifty.environments.families import table_1
 from thrifty.experiments.experiment import Experiment, Finding, Scale
@@ -72,7 +73,12 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
 
 
 def _limit(case: str, t: int) -> float:
-    return instance_lower_bound(_CASES[case]).constant * math.log(t)
+    return _constant(case) * math.log(t)
+
+
+@cache
+def _constant(case: str) -> float:
+    return instance_lower_bound(_CASES[case]).constant
 
 
 def _panel(case: str, each: dict[str, Runs]) -> Panel:
