@@ -17,7 +17,7 @@ def settings(scale: Scale) -> list[Setting]:
 
 
 def _runs(scale: Scale) -> int:
-    return scale.number_of_runs(scale.pick(4_000, 50_000))
+    return scale.number_of_runs(scale.pick(4_000, 20_000))
 
 
 def conclude(scale: Scale, results: list[Runs]) -> Finding:

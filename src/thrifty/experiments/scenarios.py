@@ -47,7 +47,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
         [_panel(rows, "SMS regions (one point each)", sms), _panel(rows, "Ad audiences", ["ad audiences"])],
         title="The cost-quality plane of the two scenarios",
         caption=f"mean of {scale.number_of_runs(10)} runs of {_horizon(scale):,} rounds; lower left is better; "
-        "values below 0.001 are drawn there",
+        "values below 0.001 are drawn there; rates and prices are made up by us",
     )
     return Finding(columns_of(rows), figure)
 

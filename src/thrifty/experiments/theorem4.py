@@ -75,7 +75,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
         title="Theorem 4: CS-UCB where differences of cost are at most delta times those of quality",
         caption=f"regret over the claimed bound, mean of {_runs(scale, _RISING)} runs ({_runs(scale, _NEAR)} near the floor); "
         "bands are two standard errors either way; above the line at 1 the theorem fails. K = 8 for rising costs and delta = 2, "
-        "3 for delta = 0.5 and the unseen arm, else 2; the small gap is of the order sqrt(log T / T)",
+        "3 for delta = 0.5 and the unseen arm, else 2; the small gap is near sqrt(log T / T)",
     )
     rows = [row for case, each in found.items() for row in _rows(case, each)]
     judge = Judge(
