@@ -1,7 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 
 from thrifty.environments.families import HardFamily
+from thrifty.streams import Stream, make_streams, uniform
 from thrifty.theory import derive, flip_bound, flip_linear
 
 COUNT = 40_000
@@ -17,6 +20,34 @@ def test_the_factory_is_unbiased_within_its_flip_bound(factor: float, slack: flo
         # Five standard errors: each of the 60 cases fails by chance for one seed in 1.7 million.
         assert abs(heads.mean() - wanted) < 5 * np.sqrt(wanted * (1 - wanted) / COUNT)
         assert flips.mean() + 5 * flips.std() / np.sqrt(COUNT) < flip_bound(factor, slack)
+
+
+def twin_flip(p: float, factor: float, slack: float, coin: Stream, own: Stream) -> tuple[float, int]:
+    """Huber's factory in plain words: gamma = 1/2, epsilon at most 0.644, k = 2.3 / (gamma epsilon), i = 1 [Huber2013]."""
+    gamma, epsilon = 0.5, min(slack, 0.644)
+    k, i, flips = 2.3 / (gamma * epsilon), 1, 0
+    while True:
+        while 0 < i < k:
+            heads = uniform(coin) < p
+            flips += 1
+            geometric = 0 if heads else 1 + math.floor(math.log(1 - uniform(own)) / math.log(1 / factor))  # on 1, 2, ...
+            i = i - 1 + geometric
+        if i == 0:
+            return 1.0, flips
+        if uniform(own) >= (1 + gamma * epsilon) ** -i:
+            return 0.0, flips
+        factor *= 1 + gamma * epsilon
+        epsilon *= 1 - gamma
+        k /= 1 - gamma
+
+
+@pytest.mark.parametrize(("p", "factor", "slack"), [(0.3, 2.0, 0.4), (0.6, 1.5, 0.1), (0.05, 3.0, 0.8), (0.4, 1.2, 0.5)])
+def test_the_factory_flips_as_often_as_its_twin(p: float, factor: float, slack: float) -> None:
+    heads, flips = flip_linear(p, factor, slack=slack, count=1000, seed=3)
+    coin, own = make_streams(3, np.array([[0, 0], [0, 1]]))
+    with np.errstate(over="ignore"):
+        expected = [twin_flip(p, factor, slack, coin, own) for _ in range(1000)]
+    assert list(zip(heads.tolist(), flips.tolist(), strict=True)) == expected
 
 
 def test_a_coin_that_never_shows_heads_stays_so() -> None:

@@ -204,6 +204,7 @@ def test_void_constraints_leave_nothing(means: list[float], costs: list[float], 
         ([0.1, 0.09], [1.0, 0.0], 0.1, 0),  # also where decimals round
         ([0.5, 0.5], [1.0, 0.0], 0.0, 0),  # equal arms at alpha = 0
         ([0.0, 0.0], [1.0, 0.0], 0.1, 0),
+        ([0.5, 0.45, 0.2], [1.0, 0.5, 1.5], 0.1, 0),
     ],
 )
 def test_no_multiple_of_ln_t_is_enough_for_an_arm_on_the_floor(
@@ -211,7 +212,15 @@ def test_no_multiple_of_ln_t_is_enough_for_an_arm_on_the_floor(
 ) -> None:
     bound = instance_lower_bound(Instance(means, costs, alpha))
     assert bound.pulls[arm] == bound.constant == math.inf
-    assert (np.delete(bound.pulls, arm) == 0.0).all()
+    assert np.isfinite(np.delete(bound.pulls, arm)).all()
+
+
+def test_an_arm_that_is_pulled_without_limit_is_known() -> None:
+    # The second arm is on the floor of the first. So the first is known, cannot fall, and the third needs 1 / kl(0.3, 0.45).
+    bound = instance_lower_bound(Instance([0.5, 0.45, 0.3], [1.0, 0.5, 0.0], 0.1))
+    assert bound.pulls.tolist() == [math.inf, 0.0, pytest.approx(1 / kl(0.3, 0.45))]
+    assert bound.quality == pytest.approx(0.15 / kl(0.3, 0.45))
+    assert bound.cost == math.inf
 
 
 def test_equally_cheap_feasible_arms_all_count_as_known() -> None:

@@ -120,6 +120,8 @@ def optimal_tau(horizon: int, n_arms: int) -> float:
 def consistent_quality_bound(horizon: int, n_arms: int) -> float:
     """Theorem 4's quality half for CS-UCB: sqrt(8 K T ln T) + 2/T, for every alpha and all costs [Sinha2021] appendix C.
 
+    The proof is off by one pull. It holds for K <= 1 + 8 ln T; add K - 1 where there are more arms: see docs/errata.md.
+
     >>> round(consistent_quality_bound(10**6, 3))
     18209
     """
