@@ -68,6 +68,15 @@ def test_every_verdict_has_beside_it_how_often_it_flips() -> None:
     assert page.count('<span class="verdict open">undecided</span><br><small>flips in 17 of 1,000 re-draws</small>') == 2
 
 
+def test_all_claims_are_left_as_a_table(written: Path) -> None:
+    rows = list(csv.DictReader((written / "claims.csv").read_text().splitlines()))
+    assert [row["item"] for row in rows] == ["fig1"] * 2 + ["reduction"] * 3
+    assert [row["flips_of_1000"] for row in rows if row["verdict"] == HOLDS] == [
+        ""
+    ]  # the exact one; three runs decide nothing else
+    assert {row["by"] for row in rows} == {"paper"}
+
+
 def test_what_the_project_says_stands_apart_from_what_the_paper_says(written: Path) -> None:
     page = (written / "report.html").read_text()
     assert "this project says" not in page  # neither item corrects anything

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thrifty import __version__
 from thrifty.compiled import source_digest
 from thrifty.experiments import Claim, Experiment, Finding, Scale, run_experiments
@@ -51,7 +53,7 @@ def reproduce(
     progress: Callable[[int, int], None] | None = None,
     drawing: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Run experiments and write `out`: per item a CSV, a PNG and an SVG, and report.html, whose path is returned.
+    """Run experiments and write `out`: per item a CSV, a PNG and an SVG, then claims.csv, and report.html, whose path is returned.
 
     Parameters
     ----------
@@ -75,6 +77,7 @@ def reproduce(
         items.append(report_item(experiment, finding, embedded(svg, experiment.title, width_rem=natural_width(figure))))
         if drawing is not None:
             drawing(number + 1, len(simulated))
+    write_whole(folder / "claims.csv", claims_table(items).to_csv().encode())
     path = folder / "report.html"
     write_whole(path, reproduction_page(items, scale).encode())
     return path
@@ -92,6 +95,18 @@ def report_item(experiment: Experiment, finding: Finding, picture: Picture) -> R
         table=_shown_table(finding.table),
         n_rows=len(finding.table),
     )
+
+
+def claims_table(items: Sequence[ReportItem]) -> Table:
+    """Every claim, of the paper and of this project, with its verdict and its flips; flips are empty where nothing was random."""
+    rows = [
+        (item.name, by, claim.place, claim.text, claim.verdict, "" if claim.flips is None else str(claim.flips), claim.measured)
+        for item in items
+        for by, claims in (("paper", item.claims), ("project", item.corrections))
+        for claim in claims
+    ]
+    names = ("item", "by", "place", "text", "verdict", f"flips_of_{REDRAWS}", "measured")
+    return Table({name: np.array([row[number] for row in rows], dtype=str) for number, name in enumerate(names)})
 
 
 def reproduction_page(items: Sequence[ReportItem], scale: Scale) -> str:
