@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thrifty import Instance, simulate
-from thrifty.environments import families
+from thrifty.environments import Bernoulli, Beta, World, families
 from thrifty.environments.families import HardFamily, minimal_delta
 from thrifty.theory import consistent_bound, weight_range
 
@@ -28,6 +28,22 @@ def test_the_free_arm_is_optimal_in_the_first_member_and_misses_the_floor_by_eps
         assert member.optimal_arm == member.best_arm == a
         assert member.quality_gaps[0] == pytest.approx(family.epsilon)
         assert member.cost_gaps.max() == 0.0
+
+
+@pytest.mark.parametrize("theta", [twentieths / 20 for twentieths in range(19)])
+def test_the_free_arm_of_a_round_family_is_on_the_floor_whoever_asks(theta: float) -> None:
+    family = HardFamily(theta, (1 - theta) / 3, (1 - theta) / 30, 2)
+    first = family.member(0)
+    assert first.optimal_arm == 0
+    assert first.means.tolist() == [family.p, family.p / (1 - theta), family.p / (1 - theta)]  # no mean is bent to make it so
+    assert weight_range(first)[0] >= 0.0
+    assert simulate(first, "oracle", horizon=10, runs=1, seed=1, checkpoints=1).samples("oracle")["total"].tolist() == [[0.0]]
+
+
+def test_a_world_decides_on_the_floor_as_its_instance_does() -> None:
+    world = World([Bernoulli(0.1), Beta(9, 91)], [1.0, 0.0], 0.1)  # 9 / 100 is on the floor (1 - 0.1) * 0.1
+    assert world.instance.optimal_arm == 1
+    assert simulate(world, "oracle", horizon=10, runs=1, seed=1, checkpoints=1).samples("oracle")["total"].tolist() == [[0.0]]
 
 
 def test_the_mixture_draws_the_first_member_half_the_time() -> None:

@@ -215,6 +215,19 @@ def test_no_multiple_of_ln_t_is_enough_for_an_arm_on_the_floor(
     assert np.isfinite(np.delete(bound.pulls, arm)).all()
 
 
+def test_every_round_decimal_on_the_floor_needs_pulls_without_limit() -> None:
+    for best, twentieths in itertools.product(range(1, 10), range(1, 17)):
+        cheap = best * (20 - twentieths) / 200  # exact up to its own rounding; (1 - alpha) best is not
+        bound = instance_lower_bound(Instance([best / 10, cheap], [1.0, 0.0], twentieths / 20))
+        assert bound.pulls.tolist() == [math.inf, 0.0]
+
+
+def test_an_infeasible_arm_that_costs_as_much_as_the_optimal_one_is_no_rival_on_the_floor() -> None:
+    # It would share the optimum if it reached the floor 0.45; only above 0.5 / 0.9 would it make the first arm miss the floor.
+    bound = instance_lower_bound(Instance([0.5, 0.3], [1.0, 1.0], 0.1))
+    assert bound.pulls.tolist() == [0.0, pytest.approx(1 / kl(0.3, 0.5 / 0.9))]
+
+
 def test_an_arm_that_is_pulled_without_limit_is_known() -> None:
     # The second arm is on the floor of the first. So the first is known, cannot fall, and the third needs 1 / kl(0.3, 0.45).
     bound = instance_lower_bound(Instance([0.5, 0.45, 0.3], [1.0, 0.5, 0.0], 0.1))
