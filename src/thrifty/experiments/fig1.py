@@ -25,7 +25,7 @@ def conclude(scale: Scale, results: list[Runs]) -> Finding:
     by_policy = dict(zip(POLICIES, results, strict=True))
     curves, rows = {}, []
     for policy, runs in by_policy.items():
-        cost = runs.samples(policy)["cost"]
+        cost = runs.samples(runs.results[0].policy)["cost"]
         curves[policy] = band(runs.checkpoints, cost.T, "sd")
         summary = summarise(cost)
         rows += [
