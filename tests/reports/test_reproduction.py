@@ -6,8 +6,8 @@ import pytest
 
 from tests.reports.hostile import NAMES, assert_escaped
 from thrifty.experiments import EXPERIMENTS, Claim, Experiment, Finding, Scale
-from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
 from thrifty.experiments.measures import columns_of
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE, UNDECIDED, UNTESTABLE
 from thrifty.figures import Panel, PanelFigure
 from thrifty.reports.page import embedded
 from thrifty.reports.reproduction import report_item, reproduce, reproduction_page
@@ -55,10 +55,36 @@ def test_the_report_is_the_same_for_the_same_seed_and_another_for_another(writte
 
 
 def test_claims_are_counted_and_their_verdicts_marked() -> None:
-    claims = (Claim("s. 1", "a", HOLDS, ""), Claim("s. 2", "b", FAILS, ""), Claim("s. 3", "c", IMPRECISE, ""))
-    page = page_of(*claims, rows=[{"a": 1}])
-    assert "Of 3 claims 1 hold, 1 do not hold, 1 are imprecise" in page
+    verdicts = (HOLDS, FAILS, IMPRECISE, UNTESTABLE, UNDECIDED, UNDECIDED)
+    page = page_of(*(Claim("s. 1", "a", verdict, "") for verdict in verdicts), rows=[{"a": 1}])
+    counted = "1 hold, 1 do not hold, 1 are imprecise, 1 cannot be tested at this size, 2 are undecided"
+    assert f"Of 6 claims {counted}." in page
     assert page.count('<span class="verdict fails">does not hold</span>') == 2  # in the list of all, and in the item's own
+
+
+def test_every_verdict_has_beside_it_how_often_it_flips() -> None:
+    page = page_of(Claim("s. 1", "a", HOLDS, "", flips=0), Claim("s. 2", "b", UNDECIDED, "", flips=17), rows=[{"a": 1}])
+    assert page.count('<span class="verdict holds">holds</span><br><small>flips in 0 of 1,000 re-draws</small>') == 2
+    assert page.count('<span class="verdict open">undecided</span><br><small>flips in 17 of 1,000 re-draws</small>') == 2
+
+
+def test_all_claims_are_left_as_a_table(written: Path) -> None:
+    rows = list(csv.DictReader((written / "claims.csv").read_text().splitlines()))
+    assert [row["item"] for row in rows] == ["fig1"] * 2 + ["reduction"] * 3
+    assert [row["flips_of_1000"] for row in rows if row["verdict"] == HOLDS] == [
+        ""
+    ]  # the exact one; three runs decide nothing else
+    assert {row["by"] for row in rows} == {"paper"}
+
+
+def test_what_the_project_says_stands_apart_from_what_the_paper_says(written: Path) -> None:
+    page = (written / "report.html").read_text()
+    assert "this project says" not in page  # neither item corrects anything
+    known = EXPERIMENTS["fig1"]
+    finding = Finding(columns_of([{"a": 1}]), PanelFigure([Panel("", "x", "y", {})], None, ""), (), (Claim("", "ours", HOLDS, ""),))
+    own = reproduction_page([report_item(known, finding, embedded(b"<svg/>", "", width_rem=30.0))], Scale(quick=True))
+    assert "Of 0 claims" in own
+    assert own.index("this project says") < own.index("ours")
 
 
 def test_claims_titles_and_tables_are_escaped() -> None:

@@ -4,7 +4,8 @@
 """
 
 from thrifty.experiments.catalogue import EXPERIMENTS, experiment
-from thrifty.experiments.experiment import Claim, Experiment, Finding, Scale
+from thrifty.experiments.experiment import Experiment, Finding, Scale
 from thrifty.experiments.running import run_experiments
+from thrifty.experiments.verdict import Claim
 
 __all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Scale", "experiment", "run_experiments"]

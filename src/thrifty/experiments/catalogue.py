@@ -1,17 +1,22 @@
 """The catalogue: the only list of experiments."""
 
 from thrifty.experiments import (
+    cost_gaps,
     fig1,
     fig2,
+    limits,
     one_shot,
+    priors,
     reduction,
     regimes,
     rejection,
     scaling,
     scenarios,
     table1,
+    tau,
     theorem1,
     theorem4,
+    ucb,
     unknown_costs,
     weights,
 )
@@ -26,15 +31,20 @@ EXPERIMENTS = {
         table1.EXPERIMENT,
         weights.EXPERIMENT,
         theorem1.EXPERIMENT,
+        ucb.EXPERIMENT,
+        priors.EXPERIMENT,
         scaling.OF_T,
         scaling.OF_K,
         reduction.EXPERIMENT,
         one_shot.EXPERIMENT,
         rejection.EXPERIMENT,
+        tau.EXPERIMENT,
         theorem4.EXPERIMENT,
         unknown_costs.EXPERIMENT,
         scenarios.EXPERIMENT,
         regimes.EXPERIMENT,
+        cost_gaps.EXPERIMENT,
+        limits.EXPERIMENT,
     )
 }
 

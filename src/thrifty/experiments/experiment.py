@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from thrifty.experiments.verdict import Claim
 from thrifty.figures import FigureData
 from thrifty.simulation import Runs
 from thrifty.sweep import Setting
 from thrifty.table import Table
 
 POLICIES = ("cs-ucb", "cs-ts", "cs-etc")
-HOLDS, FAILS, IMPRECISE = "holds", "does not hold", "imprecise"
 
 
 @dataclass(frozen=True)
@@ -34,28 +34,23 @@ class Scale:
         return usual if self.runs is None else self.runs
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, whether it holds, and what was measured."""
-
-    place: str
-    text: str
-    verdict: str
-    measured: str
-
-
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What came out: one table, one figure as data, and what they say about the paper's claims."""
+    """What came out: one table, one figure as data, and what they say.
+
+    `claims` judge sentences of the paper: each sentence once in the whole catalogue. `corrections` judge what this project says
+    instead, or beyond the paper.
+    """
 
     table: Table
     figure: FigureData
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim, ...] = ()
+    corrections: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure, table or claim of the paper.
+    """One figure, table or claim of the paper, or a question beside it.
 
     `settings` lists what to simulate at a scale; `conclude` turns the results, in the same order, into a finding.
     """
@@ -65,12 +60,3 @@ class Experiment:
     about: str
     settings: Callable[[Scale], list[Setting]]
     conclude: Callable[[Scale, list[Runs]], Finding]
-
-
-def verdict(condition: bool, otherwise: str = FAILS) -> str:
-    """The verdict "holds" when the condition is met.
-
-    >>> verdict(True), verdict(False, IMPRECISE)
-    ('holds', 'imprecise')
-    """
-    return HOLDS if condition else otherwise

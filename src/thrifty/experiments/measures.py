@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.figures import Curve
+from thrifty.problem import Instance
 from thrifty.simulation import Runs, summarise
 from thrifty.table import Table
 
@@ -62,6 +63,16 @@ def final(runs: Runs, metric: str) -> dict[str, float]:
     return runs.final()[runs.results[0].policy][metric]
 
 
+def largest_regret(instance: Instance, metric: str = "total") -> float:
+    """The largest regret that one round can have.
+
+    >>> largest_regret(Instance([0.5, 0.3], [1.0, 0.0], 0.1))
+    0.15000000000000002
+    """
+    gaps = {"quality": instance.quality_gaps, "cost": instance.cost_gaps}
+    return float(np.max(gaps["quality"] + gaps["cost"] if metric == "total" else gaps[metric]))
+
+
 def samples(runs: Runs, metric: str) -> NDArray[np.float64]:
     """(runs,) a regret at the end."""
     return runs.samples(runs.results[0].policy)[metric][:, -1]
@@ -73,6 +84,19 @@ def band(x: NDArray[Any] | Sequence[float], values: NDArray[np.float64] | Sequen
     mean = np.array([float(summary["mean"]) for summary in summaries])
     half = np.array([float(summary["sd"]) if width == "sd" else 2 * float(summary["se"]) for summary in summaries])
     return Curve.band(x, mean, half)
+
+
+def broken_at(curve: Curve, x: float, *, left: float) -> Curve:
+    """The curve with a jump at `x`, one of its points: up to there it ends in the value `left`, and goes on after a gap.
+
+    >>> broken_at(Curve.line([1.0, 2.0, 3.0], [0.0, 5.0, 4.0]), 2.0, left=0.0).middle.tolist()
+    [0.0, 0.0, nan, 5.0, 4.0]
+    """
+    at = int(np.flatnonzero(curve.x == x)[0])
+    return Curve(
+        np.insert(curve.x.astype(float), [at, at], [x, x]),
+        *(np.insert(values.astype(float), [at, at], [left, np.nan]) for values in (curve.middle, curve.low, curve.high)),
+    )
 
 
 @dataclass(frozen=True)

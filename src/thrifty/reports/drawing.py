@@ -109,7 +109,7 @@ def _draw_panels(data: PanelFigure) -> "Figure":
                 _draw_curve(ax, panel, name, number=names.index(name))
             ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, xscale=panel.x_scale, yscale=panel.y_scale)
             if panel.y_scale == "linear":
-                top = max((float(curve.high.max()) for curve in panel.curves.values()), default=0.0) or 1.0
+                top = max((float(np.nanmax(curve.high)) for curve in panel.curves.values()), default=0.0) or 1.0
                 ax.set_ylim(-0.02 * top, 1.05 * top)  # a little below zero, so that a curve that stays there is seen
             _set_ticks(ax, panel)
             ax.margins(x=0.06 if panel.loose else 0.01)

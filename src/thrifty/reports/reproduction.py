@@ -6,18 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thrifty import __version__
 from thrifty.compiled import source_digest
 from thrifty.experiments import Claim, Experiment, Finding, Scale, run_experiments
-from thrifty.experiments.experiment import FAILS, HOLDS, IMPRECISE
+from thrifty.experiments.verdict import FAILS, HOLDS, IMPRECISE, REDRAWS, UNDECIDED, UNTESTABLE
 from thrifty.files import write_whole
 from thrifty.reports.drawing import draw, image
 from thrifty.reports.page import NUMBER, WORDS, PageTable, Picture, embedded, natural_width, page_table, render
 from thrifty.table import Table
 
 _TITLE = "Multi-Armed Bandits with Cost Subsidy, reproduced"
-_VERDICT_CLASSES = {HOLDS: "holds", FAILS: "fails", IMPRECISE: "imprecise"}
-_VERDICTS_IN_WORDS = {HOLDS: "hold", FAILS: "do not hold", IMPRECISE: "are imprecise"}
+_VERDICT_CLASSES = {HOLDS: "holds", FAILS: "fails", IMPRECISE: "imprecise", UNTESTABLE: "open", UNDECIDED: "open"}
+_VERDICTS_IN_WORDS = {
+    HOLDS: "hold",
+    FAILS: "do not hold",
+    IMPRECISE: "are imprecise",
+    UNTESTABLE: "cannot be tested at this size",
+    UNDECIDED: "are undecided",
+}
 _MOST_ROWS = 60  # rows of a table on the page; the CSV has all
 
 
@@ -30,6 +38,7 @@ class ReportItem:
     about: str
     picture: Picture
     claims: tuple[Claim, ...]
+    corrections: tuple[Claim, ...]
     table: PageTable
     n_rows: int
 
@@ -44,7 +53,7 @@ def reproduce(
     progress: Callable[[int, int], None] | None = None,
     drawing: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Run experiments and write `out`: per item a CSV, a PNG and an SVG, and report.html, whose path is returned.
+    """Run experiments and write `out`: per item a CSV, a PNG and an SVG, then claims.csv, and report.html, whose path is returned.
 
     Parameters
     ----------
@@ -68,6 +77,7 @@ def reproduce(
         items.append(report_item(experiment, finding, embedded(svg, experiment.title, width_rem=natural_width(figure))))
         if drawing is not None:
             drawing(number + 1, len(simulated))
+    write_whole(folder / "claims.csv", claims_table(items).to_csv().encode())
     path = folder / "report.html"
     write_whole(path, reproduction_page(items, scale).encode())
     return path
@@ -81,9 +91,22 @@ def report_item(experiment: Experiment, finding: Finding, picture: Picture) -> R
         about=experiment.about,
         picture=picture,
         claims=finding.claims,
+        corrections=finding.corrections,
         table=_shown_table(finding.table),
         n_rows=len(finding.table),
     )
+
+
+def claims_table(items: Sequence[ReportItem]) -> Table:
+    """Every claim, of the paper and of this project, with its verdict and its flips; flips are empty where nothing was random."""
+    rows = [
+        (item.name, by, claim.place, claim.text, claim.verdict, "" if claim.flips is None else str(claim.flips), claim.measured)
+        for item in items
+        for by, claims in (("paper", item.claims), ("project", item.corrections))
+        for claim in claims
+    ]
+    names = ("item", "by", "place", "text", "verdict", f"flips_of_{REDRAWS}", "measured")
+    return Table({name: np.array([row[number] for row in rows], dtype=str) for number, name in enumerate(names)})
 
 
 def reproduction_page(items: Sequence[ReportItem], scale: Scale) -> str:
@@ -101,6 +124,7 @@ def reproduction_page(items: Sequence[ReportItem], scale: Scale) -> str:
         size=f"{'quick' if scale.quick else 'full'} size{runs}",
         seed=scale.seed,
         counts=f"Of {len(claims)} claims {counts}.",
+        redraws=REDRAWS,
         items=items,
         verdict_classes=_VERDICT_CLASSES,
     )
