@@ -407,3 +407,23 @@ def test_an_engine_that_no_router_uses_is_freed() -> None:
     router.configure(ARMS, Settings(alpha=0.1, policy="cs-etc:tau=8"))
     gc.collect()
     assert engine() is None
+
+
+def test_a_router_that_was_deleted_is_freed_without_the_garbage_collector(store: str) -> None:
+    opened = open_store(store)
+    gc.disable()
+    try:
+        router = Router(ARMS, 0.1, store=opened, policy="cs-ids")
+        learn(router, 3)
+        router.decide("DE", eligible=["a"])
+        router.explain("DE")
+        router.snapshots.take_now(router)
+        router.configure(ARMS, Settings(alpha=0.1, policy="cs-ts+window=50"))
+        left = [weakref.ref(each) for each in (router, router.state, router.state.records, router.state.segments)]
+        router.delete()
+        router.leave()
+        del router
+        assert [each() for each in left] == [None] * 4
+    finally:
+        gc.enable()
+        opened.close()

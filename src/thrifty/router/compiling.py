@@ -20,6 +20,9 @@ from thrifty.kernel_cache import cache_folder
 
 log = logging.getLogger("thrifty.router")
 
+after_load: list[Callable[[], None]] = []
+"""Called when a kernel was loaded or compiled that this process did not have before."""
+
 MODES = ("background", "wait", "never")
 
 
@@ -68,7 +71,10 @@ class Kernel:
         """
         if not self.compiled:
             bound: Any = bind(self._drive, **self._arguments)
+            new = not getattr(bound, "signatures", True)
             rehearse(bound)
+            for call in after_load if new else ():
+                call()
             if hasattr(bound, "disable_compile"):
                 bound.disable_compile()
             self.call, self.compiled = bound, True

@@ -17,6 +17,9 @@ from thrifty.compiled import driver, kernel
 
 Bytes = NDArray[np.uint8]
 
+GENERATED = "thrifty_generated"
+"""The module of generated functions: none. They belong to whoever asked for them, and are freed with them."""
+
 
 class Layout:
     """Where the leaves of a tree lie in an array of bytes. Trees of the same shape share their kernels, whatever the array sizes.
@@ -110,7 +113,7 @@ def _generate(
     text = f"{source}{identity or [repr(value) for value in scope.values()]}"
     exec(compile(source, f"<{name} the state of a rule>", "exec"), scope)
     function = scope[name]
-    function.__module__, function.__qualname__ = __name__, f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    function.__module__, function.__qualname__ = GENERATED, f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return compiler(function)  # type: ignore[no-any-return]
 
 

@@ -6,6 +6,7 @@ second. So the numbers of a decision are a row of one record array, which compil
 
 from collections import deque
 from math import isnan, nan
+from mmap import mmap
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -113,7 +114,7 @@ class DecisionRecords:
         self._make_room(room)
 
     def _make_room(self, room: int) -> None:
-        grown = np.zeros(room, DecisionRecord)  # costs nothing before it is used
+        grown = _empty_table(room)
         grown[: self.table.size] = self.table
         self.table = grown
         self.integers: memoryview = grown.view(np.int64).data  # the same numbers; reading one from Python is ten times faster
@@ -213,6 +214,14 @@ class DecisionRecords:
                 return order[0]
             order.popleft()
         return None
+
+
+def _empty_table(room: int) -> NDArray[Any]:
+    """Zeros. Memory of its own from the system: a page of it is taken when it is first used, and all goes back when it is freed.
+
+    The allocator of C would keep large arrays for itself, per thread, and fill them with zeros when they are asked for again.
+    """
+    return np.frombuffer(mmap(-1, room * _RECORD_BYTES), DecisionRecord)
 
 
 def number_or_nan(value: float | None) -> float:

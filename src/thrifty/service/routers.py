@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from thrifty.router import Router, Settings
+from thrifty.router.compiling import after_load
 from thrifty.router.settings import checked_name
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import RouterBody
@@ -51,6 +52,7 @@ class Routers:
 
     def open(self) -> None:
         """Begin to open all routers of the store; returns at once."""
+        after_load.append(_freeze_young)
         self._workers = Workers("opening", threads=OPENING_THREADS)
         self._workers.submit(self._list)
 
@@ -89,7 +91,8 @@ class Routers:
                 last = not self._starting and not self._started
                 self._started = self._started or last
         if last:
-            _freeze_garbage(2)
+            gc.collect()
+            gc.freeze()
             log.info("routers opened", extra={"facts": {"routers": len(self._routers), "quarantined": len(self._quarantined)}})
 
     def _try_to_open(self, name: str) -> bool:
@@ -173,7 +176,6 @@ class Routers:
                 return router, False
             router = Router(wanted.arms, store=self.store, name=name, background=True, **asked)
             self._add(name, router)
-            _freeze_garbage(1)  # of the young only: other routers are at work
             return router, True
 
     def delete(self, name: str, *, by: str) -> None:
@@ -267,6 +269,7 @@ class Routers:
         self._closing = True
         if self._workers is not None:
             self._workers.close()
+            after_load.remove(_freeze_young)
         for name, router in self.all():
             try:
                 router.close()
@@ -286,7 +289,10 @@ def _remedy(name: str, reason: str) -> str:
     return f"router {name!r:.80} is quarantined: {reason[:300]}. `thrifty repair` shows what is wrong with its log and mends it"
 
 
-def _freeze_garbage(generation: int) -> None:
-    """Collect garbage, and freeze live objects, mostly the compiler's: the collector would take 0.1 s each time to look at them."""
-    gc.collect(generation)
+def _freeze_young() -> None:
+    """Keep the compiler's objects from the garbage collector, which would take 0.1 s each time to look at them.
+
+    Only the young are collected first: routers are at work. Older garbage is frozen too, so this must not happen often.
+    """
+    gc.collect(1)
     gc.freeze()
