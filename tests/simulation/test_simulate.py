@@ -220,7 +220,8 @@ class TestResults:
         assert repr(self.runs) == str(self.runs)
         assert "300 rounds, 5 runs" in lines[0]
         assert lines[2].split("  ")[0] == "cs-ts"
-        assert lines[2].endswith(f"{final['mean']:,.1f} +- {final['se']:,.1f}")
+        assert f"{final['mean']:,.1f} [{final['low']:,.1f}, {final['high']:,.1f}]" in lines[2]
+        assert lines[2].endswith(f"{final['q05']:,.1f} to {final['q95']:,.1f}")
 
     def test_a_notebook_shows_the_summary_with_names_escaped(self) -> None:
         strange = replace(self.runs, results=tuple(replace(each, policy="<script>&amp;") for each in self.runs.results[:1]))
