@@ -71,7 +71,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished_and_resumes(tmp_path: Path
     assert 0 < len(kept) < len(SETTINGS)
     seen: list[tuple[int, int]] = []
     sweep(SETTINGS, tmp_path, progress=lambda done, total: seen.append((done, total)))
-    assert seen[0][0] >= sum(setting.rounds for setting in kept)
+    assert seen[0][0] >= sum(setting.all_rounds for setting in kept)
     assert seen[-1][0] == seen[-1][1]
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_result_is_refused_or_read_as_it_was_and_never_overwritten(tmp
     rng = np.random.default_rng(1)
     refused = 0
     damaged = [whole[: len(whole) // 2], whole[:-1], b"", b"half"]
-    for position in rng.integers(len(whole), size=200):
+    for position in rng.integers(len(whole), size=600):
         flipped = bytearray(whole)
         flipped[position] ^= 1 << int(rng.integers(8))
         damaged.append(bytes(flipped))
@@ -108,7 +108,7 @@ def test_a_damaged_result_is_refused_or_read_as_it_was_and_never_overwritten(tmp
             assert (again.results[0].pulls == runs.results[0].pulls).all()
         assert str(path) in message
         assert path.read_bytes() == content
-    assert refused > 150  # what is left are bits of the archive that mean nothing
+    assert refused > 450  # what is left, a fifth, are bits of the archive that mean nothing
 
 
 def test_a_result_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

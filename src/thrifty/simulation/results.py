@@ -1,29 +1,23 @@
 """Results of a simulation: pull counts at checkpoints, and where they came from. Regret is derived from them when needed."""
 
-import io
-import json
 import os
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
-from thrifty.files import write_whole
 from thrifty.policies.registry import check_labels
 from thrifty.problem import Instance
+from thrifty.simulation.archive import not_whole, read_archive, write_archive
 from thrifty.simulation.comparison import Comparison, paired_difference
 from thrifty.simulation.summaries import mean_intervals, summarise
+from thrifty.simulation.tables import METRICS, summary_table, with_sources
 from thrifty.table import Table
 
-_FORMAT = 3
-_NAMES_IN_FORMAT_2 = {"horizon": "rounds", "told_horizon": "horizon"}  # what the header called them: what it calls them now
-METRICS = ("quality", "cost", "total")
 _LAST = slice(-1, None)
 
 
@@ -154,14 +148,7 @@ class Runs:
 
     def summary(self) -> Table:
         """Regret at the end, one row a policy, as texts: means with their 95% intervals, median and quantiles of the total."""
-        final = self.final()
-        columns = {"policy": list(final)} | {
-            f"{metric} regret": ["{mean:,.1f} [{low:,.1f}, {high:,.1f}]".format(**each[metric]) for each in final.values()]
-            for metric in METRICS
-        }
-        columns["median"] = ["{median:,.1f}".format(**each["total"]) for each in final.values()]
-        columns["5% to 95% of runs"] = ["{q05:,.1f} to {q95:,.1f}".format(**each["total"]) for each in final.values()]
-        return Table({name: np.array(values, dtype=str) for name, values in columns.items()})
+        return summary_table(self.final())
 
     def table(self, form: str = "text") -> str:
         """The summary as "text", "markdown", "latex" (with the package booktabs) or "html"; "csv" has the numbers behind it.
@@ -196,9 +183,7 @@ class Runs:
             result.policy: {"runs": result.pulls.shape[0], **result.provenance, **common, "policy": result.policy}
             for result in self.results
         }
-        names = ("runs", "seed", "version", "digest", "parameters", *common)
-        texts = {label: {name: _text(source[name]) for name in names} for label, source in sources.items()}
-        return Table(table.columns | {name: np.array([texts[label][name] for label in table["policy"]]) for name in names})
+        return with_sources(table, sources)
 
     def compare(self, one: str, other: str) -> "Comparison":
         """The difference in regret between two policies at the end, paired run by run.
@@ -276,7 +261,6 @@ class Runs:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one .npz file, whole or not at all."""
         header = {
-            "format": _FORMAT,
             "world": self.world,
             "pieces": [(start, instance.to_dict()) for start, instance in self.pieces],
             "rounds": self.rounds,
@@ -285,36 +269,24 @@ class Runs:
             "tapes": self.tapes,
             "results": [result.provenance for result in self.results],
         }
-        arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "checkpoints": self.checkpoints}
+        arrays: dict[str, Any] = {"checkpoints": self.checkpoints}
         for number, result in enumerate(self.results):
             arrays[f"pulls_{number}"] = result.pulls
             if result.trace is not None:
                 arrays[f"trace_{number}"] = result.trace
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
-        write_whole(Path(path), buffer.getvalue())
+        write_archive(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Runs":
         """Read what `save` wrote."""
+        header, arrays = read_archive(path)
         try:
-            with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(str(arrays["header"]))
-            if header["format"] == 2:
-                header = {_NAMES_IN_FORMAT_2.get(name, name): value for name, value in header.items()}
-            elif header["format"] != _FORMAT:
-                raise ValueError(f"{path} has format {header['format']}, and this version reads 2 and {_FORMAT}")
             results = tuple(
                 PolicyRuns(**provenance, pulls=arrays[f"pulls_{number}"], trace=arrays.get(f"trace_{number}"))
                 for number, provenance in enumerate(header["results"])
             )
             pieces = tuple((start, Instance(**described)) for start, described in header["pieces"])
-        except (OSError, KeyError, EOFError, zipfile.BadZipFile, json.JSONDecodeError, TypeError) as error:
-            raise ValueError(f"{path} is not a whole file of runs written by Runs.save: {error}") from None
-        facts = (header["world"], pieces, header["rounds"], header["horizon"], header["feedback"])
-        return cls(*facts, arrays["checkpoints"], results, tapes=header.get("tapes", False))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+            facts = (header["world"], pieces, header["rounds"], header["horizon"], header["feedback"])
+            return cls(*facts, arrays["checkpoints"], results, tapes=header.get("tapes", False))
+        except (KeyError, TypeError) as error:
+            raise not_whole(path, error) from None

@@ -91,10 +91,19 @@ def _course_of(
     feedback = checked_feedback(feedback)
     n_arms = world.instance.n_arms
     rounds = checked_rounds(rounds, horizon, n_arms)
-    changes = [start for start, _ in world.pieces if 0 < start < rounds]
-    moments = np.union1d(checked_checkpoints(spacing, rounds, n_arms * runs), changes).astype(np.int64)
+    moments = checked_moments(world, spacing, rounds, runs)
     horizon = None if horizon is None else checked_count("horizon", horizon)
     return _Course(world, horizon, rounds, moments, feedback)
+
+
+def checked_moments(world: World | Changing, spacing: int | Sequence[int] | str, rounds: int, runs: int) -> Integers:
+    """The rounds after which pulls are counted: the checkpoints, and where the world changes.
+
+    >>> checked_moments(World([0.5, 0.4], [1.0, 0.0], 0.1), 2, 100, 1).tolist()
+    [50, 100]
+    """
+    changes = [start for start, _ in world.pieces if 0 < start < rounds]
+    return np.union1d(checked_checkpoints(spacing, rounds, world.instance.n_arms * runs), changes).astype(np.int64)
 
 
 def checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int:
