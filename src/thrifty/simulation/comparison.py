@@ -36,10 +36,10 @@ class Comparison:
     >>> runs = simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), ["cs-etc", "oracle"], horizon=1000, runs=4, tapes=True)
     >>> print(runs.compare("cs-etc", "oracle"))
     cs-etc less oracle: 4 runs, paired by tapes; mean difference [95% interval]
-     regret         difference  median  correlation  cs-etc lower in
+    regret          difference  median  correlation  cs-etc lower in
     quality     0.0 [0.0, 0.0]     0.0            -              50%
-       cost  63.0 [63.0, 63.0]    63.0            -               0%
-      total  63.0 [63.0, 63.0]    63.0            -               0%
+    cost     63.0 [63.0, 63.0]    63.0            -               0%
+    total    63.0 [63.0, 63.0]    63.0            -               0%
     """
 
     one: str
