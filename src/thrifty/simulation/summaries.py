@@ -62,7 +62,7 @@ def mean_interval(samples: Floats, *, lowest: float, highest: float) -> tuple[fl
 
     >>> low, high = mean_interval(np.array([40.0, 55.0, 70.0, 90.0, 120.0, 150.0, 300.0, 900.0]), lowest=0.0, highest=10_000.0)
     >>> round(low, -1), round(high, -1)
-    (90.0, 1190.0)
+    (50.0, 1110.0)
     >>> mean_interval(np.full(50, 63.0), lowest=0.0, highest=1000.0)
     (63.0, 63.0)
 
