@@ -84,7 +84,7 @@ def test_wrong_instances_are_refused_with_the_value(means: list[float], costs: l
         ({"horizon": 0}, "horizon must be a whole number of at least 1, got 0"),
         ({"horizon": 10.5}, "horizon must be a whole number"),
         ({"costs": np.array([1.0])}, "got 1 costs for 2 arms"),
-        ({"n_arms": 0, "costs": None}, "n_arms must be at least 1"),
+        ({"n_arms": 0, "costs": None}, "n_arms must be a whole number of at least 1, got 0"),
     ],
 )
 def test_wrong_terms_are_refused(fields: dict[str, object], message: str) -> None:

@@ -37,3 +37,18 @@ def test_html_has_the_same_rows_and_is_escaped() -> None:
     assert "<th>&lt;b&gt;</th>" in strange
     assert "<td>&amp;amp;</td>" in strange
     assert "<caption>a &lt; b</caption>" in strange
+
+
+def test_markdown_has_all_rows_and_bars_are_escaped() -> None:
+    assert len(numbered(4000).to_markdown().splitlines()) == 2 + 4000
+    assert numbered(2).to_markdown().splitlines()[1] == "|--:|--:|"
+    assert Table({"policy": np.array(["a|b"])}).to_markdown().splitlines() == ["| policy |", "|---|", "| a\\|b |"]
+
+
+def test_latex_has_all_rows_and_special_letters_are_escaped() -> None:
+    assert len(numbered(4000).to_latex().splitlines()) == 6 + 4000
+    lines = Table({"policy": np.array(["cs_ts:a=1&b"]), "5% to 95%": np.array([r"\x{y} $#~^<>"])}).to_latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{lr}"
+    assert lines[2] == r"policy & 5\% to 95\% \\"
+    head, tail = r"cs\_ts:a=1\&b & \textbackslash{}x\{y\} \$\#", r"\textasciitilde{}\textasciicircum{}\textless{}\textgreater{} \\"
+    assert lines[4] == head + tail

@@ -142,8 +142,7 @@ class Terms:
     horizon: int | None
 
     def __post_init__(self) -> None:
-        if self.n_arms < 1:
-            raise ValueError(f"n_arms must be at least 1, got {self.n_arms}")
+        object.__setattr__(self, "n_arms", checked_count("n_arms", self.n_arms))
         if self.costs is not None:
             object.__setattr__(self, "costs", checked_costs(self.costs))
             if self.costs.size != self.n_arms:

@@ -4,111 +4,31 @@ Finished settings are skipped on a re-run, so an interrupted sweep resumes where
 into one folder. The same setting gives the same bits on one core, on many cores and on a Dask cluster. Needs the extra `sweep`.
 """
 
-import hashlib
-import json
 import logging
 import os
 import threading
 import zipfile
 import zlib
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from thrifty import __version__
 from thrifty.compiled import source_digest
-from thrifty.environments import World
-from thrifty.policies import policy
-from thrifty.problem import Instance, checked_count
-from thrifty.simulation import Runs, simulate
-from thrifty.simulation.checkpoints import checked_checkpoints
+from thrifty.problem import checked_count
+from thrifty.simulation import Runs
+from thrifty.simulation.setting import Progress, Setting
 
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One policy in one world: everything its pulls depend on.
-
-    Parameters
-    ----------
-    world : an Instance or a World
-    policy : a name with its parameters, as on the command line
-    horizon, runs, seed, checkpoints : as in `simulate`; checkpoints may be "linear", "log", a number or a tuple of rounds
-
-    >>> setting = Setting(Instance([0.5, 0.46], [1.0, 0.0], 0.1), "cs-etc", horizon=1000, runs=5, seed=1)
-    >>> setting.key == Setting(setting.world, "cs-etc", horizon=1000, runs=5, seed=1).key
-    True
-
-    """
-
-    world: Instance | World
-    policy: str
-    horizon: int
-    runs: int
-    seed: int = 0
-    checkpoints: str | int | tuple[int, ...] = 1
-
-    def __post_init__(self) -> None:
-        policy(self.policy)
-        checked_count("runs", self.runs)
-        if isinstance(self.world, Instance):
-            object.__setattr__(self, "world", World.of(self.world))
-
-    @property
-    def instance(self) -> Instance:
-        """The expected rewards and costs."""
-        return self.world.instance if isinstance(self.world, World) else self.world
-
-    @property
-    def rounds(self) -> int:
-        """The rounds of all runs together."""
-        return self.horizon * self.runs
-
-    @property
-    def moments(self) -> list[int]:
-        """The rounds after which pulls are counted."""
-        asked = list(self.checkpoints) if isinstance(self.checkpoints, tuple) else self.checkpoints
-        moments: list[int] = checked_checkpoints(asked, self.horizon, self.instance.n_arms * self.runs).tolist()
-        return moments
-
-    @cached_property
-    def key(self) -> str:
-        """The digest of the setting: sixty-four hexadecimal digits."""
-        assert isinstance(self.world, World)
-        described = {
-            "world": self.world.to_dict(),
-            "policy": self.policy,
-            "sources": policy(self.policy).sources,  # of a policy from a file
-            "horizon": self.horizon,
-            "runs": self.runs,
-            "seed": self.seed,
-            "checkpoints": self.checkpoints,
-        }
-        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-
-    def play(self, progress: Progress | None = None) -> Runs:
-        """Simulate it, on one thread."""
-        return simulate(
-            self.world,
-            self.policy,
-            horizon=self.horizon,
-            runs=self.runs,
-            seed=self.seed,
-            checkpoints=self.moments,
-            threads=1,
-            progress=progress,
-        )
+__all__ = ["Progress", "ResultFolder", "Setting", "sweep"]
 
 
 class ResultFolder:
     """A folder of results, one file per setting. Each version of the sources has a folder of its own below it.
 
     >>> import tempfile
+    >>> from thrifty import Instance
     >>> results = ResultFolder(tempfile.mkdtemp())
     >>> setting = Setting(Instance([0.5, 0.46], [1.0, 0.0], 0.1), "cs-etc", horizon=100, runs=2)
     >>> results.load(setting) is None
@@ -119,6 +39,8 @@ class ResultFolder:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, (str, os.PathLike)):
+            raise ValueError(f"folder must be the path of a folder, got {folder!r:.80}")
         self.folder = Path(folder) / source_digest()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -168,24 +90,29 @@ def sweep(
     progress : called with (rounds played, rounds in all) when a setting is finished
 
     >>> import tempfile
+    >>> from thrifty import Instance
     >>> settings = [Setting(Instance([0.5, mean], [1.0, 0.0], 0.1), "cs-etc", horizon=500, runs=2) for mean in (0.3, 0.6)]
     >>> [runs.final()["cs-etc"]["cost"]["mean"] for runs in sweep(settings, tempfile.mkdtemp())]
     [0.0, 40.0]
 
     """
+    if not isinstance(settings, (list, tuple)) or not all(isinstance(each, Setting) for each in settings):
+        raise ValueError(f"a sweep takes a list of Setting, got {settings!r:.80}")
     kept = ResultFolder(folder)
     workers = checked_count("workers", workers if workers is not None else os.cpu_count() or 1)
     distinct = {setting.key: setting for setting in settings}
     results = {key: found for key, setting in distinct.items() if (found := kept.load(setting)) is not None}
     pending = [setting for key, setting in distinct.items() if key not in results]
     # The longest first, so that no worker is left alone with a long one at the end.
-    pending.sort(key=lambda each: -each.rounds * each.instance.n_arms)
-    report = _Report(sum(setting.rounds for setting in distinct.values()), sum(setting.rounds for setting in pending), progress)
+    pending.sort(key=lambda each: -each.all_rounds * each.instance.n_arms)
+    report = _Report(
+        sum(setting.all_rounds for setting in distinct.values()), sum(setting.all_rounds for setting in pending), progress
+    )
     try:
         for key, runs in _run(pending, backend, workers) if pending else ():
             kept.save(distinct[key], runs)
             results[key] = runs
-            report.add(distinct[key].rounds)
+            report.add(distinct[key].all_rounds)
     except KeyboardInterrupt:
         finished = f"{len(results)} of {len(distinct)} settings are finished and kept"
         raise KeyboardInterrupt(f"stopped; {finished}: the same command continues from there") from None
@@ -212,20 +139,13 @@ def _check(runs: Runs, setting: Setting, source: Path | str) -> None:
             f"{source} is from thrifty {result.version} with sources {result.digest}, and this is {__version__} with "
             f"{source_digest()}: install one version everywhere, and move such results away"
         )
-    assert isinstance(setting.world, World)
-    found = (runs.world, result.policy, runs.rounds, result.pulls.shape[0], result.seed)
-    wanted = (
-        json.loads(json.dumps(setting.world.to_dict())),
-        policy(setting.policy).label,
-        setting.horizon,
-        setting.runs,
-        setting.seed,
-    )
-    if found != wanted or runs.checkpoints.tolist() != setting.moments:
+    if not setting.fits(runs):
         raise ValueError(f"{source} holds the result of another setting: delete it, and the sweep makes it again")
 
 
 def _run(pending: list[Setting], backend: str, workers: int) -> Iterator[tuple[str, Runs]]:
+    if not isinstance(backend, str):
+        raise ValueError(f"backend must be local, dask or dask://host:port, got {backend!r:.80}")
     if backend == "local":
         return _run_local(pending, workers)
     if backend == "dask" or backend.startswith("dask://"):

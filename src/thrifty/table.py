@@ -1,4 +1,4 @@
-"""A small table: named columns that print, and that convert to CSV, HTML, pandas and polars."""
+"""A small table: named columns that print, and that convert to CSV, Markdown, LaTeX, HTML, pandas and polars."""
 
 import csv
 import io
@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 
 _LONGEST = 20  # rows of a table that is printed whole
 _AT_EACH_END = 8  # rows printed of a longer one
+_BAR = r"\|"
+_LATEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +63,42 @@ class Table:
 
         return polars.DataFrame(self.columns)
 
+    def to_markdown(self) -> str:
+        r"""A Markdown table with all rows; the first column is left-aligned if it holds words.
+
+        >>> import numpy as np
+        >>> print(Table({"policy": np.array(["a|b"]), "mean": np.array([0.5])}).to_markdown())
+        | policy | mean |
+        |---|--:|
+        | a\|b | 0.5 |
+        """
+        rows = [tuple(self.columns), *map(_texts, self.rows())]
+        lines = [f"| {' | '.join(cell.replace('|', _BAR) for cell in row)} |" for row in rows]
+        marks = ["---" if left else "--:" for left in self._left_aligned()]
+        return "\n".join([lines[0], f"|{'|'.join(marks)}|", *lines[1:]])
+
+    def to_latex(self) -> str:
+        r"""A LaTeX tabular with all rows, special letters escaped; it needs the package booktabs.
+
+        >>> import numpy as np
+        >>> print(Table({"policy": np.array(["cs_ts"]), "mean": np.array([0.5])}).to_latex())
+        \begin{tabular}{lr}
+        \toprule
+        policy & mean \\
+        \midrule
+        cs\_ts & 0.5 \\
+        \bottomrule
+        \end{tabular}
+        """
+        rows = [" & ".join(map(_escape_latex, row)) + r" \\" for row in [tuple(self.columns), *map(_texts, self.rows())]]
+        columns = "".join("l" if left else "r" for left in self._left_aligned())
+        begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+        return "\n".join([begin, r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule", end])
+
+    def _left_aligned(self) -> list[bool]:
+        rows = [tuple(self.columns), *map(_texts, self.rows())]
+        return [_first_is_words(rows), *(False for _ in rows[0][1:])]
+
     def to_html(self, caption: str = "") -> str:
         """An HTML table, every name and value escaped; a long one has its first and last rows, as in print."""
         table = ElementTree.Element("table")
@@ -91,7 +135,7 @@ class Table:
 def aligned(rows: list[tuple[str, ...]]) -> str:
     """Rows of text as right-aligned columns, the first column left-aligned if it holds words."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    words = not rows[-1][0].replace(".", "").isdigit()
+    words = _first_is_words(rows)
     lines = []
     for row in rows:
         cells = [
@@ -100,6 +144,14 @@ def aligned(rows: list[tuple[str, ...]]) -> str:
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def _first_is_words(rows: list[tuple[str, ...]]) -> bool:
+    return not rows[-1][0].replace(".", "").isdigit()
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def _texts(row: tuple[Any, ...]) -> tuple[str, ...]:

@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import os
 import re
@@ -5,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -58,8 +61,9 @@ def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str])
     assert shown["instance"] == {"means": [0.5, 0.46], "costs": [1.0, 0.0], "alpha": 0.1}
     assert (shown["horizon"], shown["runs"], shown["seed"]) == (300, 3, 1)
     assert [result["policy"] for result in shown["results"]] == ["cs-etc:tau=20", "cs-ts:prior=shrunk,sigma_0=2", "oracle"]
-    assert set(shown["results"][0]) == {"policy", "quality_regret", "cost_regret", "total_regret", "pulls"}
-    assert shown["results"][0]["cost_regret"] == {"mean": 20.0, "sd": 0.0, "se": 0.0}
+    assert set(shown["results"][0]) == {"policy", "parameters", "quality_regret", "cost_regret", "total_regret", "pulls"}
+    same = dict.fromkeys(("mean", "low", "high", "median", "q05", "q25", "q75", "q95"), 20.0)
+    assert shown["results"][0]["cost_regret"] == {"sd": 0.0, "se": 0.0, **same}
     assert shown["results"][0]["pulls"] == [20.0, 280.0]
 
 
@@ -79,11 +83,12 @@ def test_arms_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    csv, png, npz = tmp_path / "curves.csv", tmp_path / "fig.png", tmp_path / "runs.npz"
-    assert main(["compare", *SMALL, "--csv", str(csv), "--plot", str(png), "--save", str(npz)]) == 0
+    curves, png, npz = tmp_path / "curves.csv", tmp_path / "fig.png", tmp_path / "runs.npz"
+    assert main(["compare", *SMALL, "--csv", str(curves), "--plot", str(png), "--save", str(npz)]) == 0
     assert "cs-etc" in capsys.readouterr().out
-    lines = csv.read_text().splitlines()
-    assert lines[0].startswith("policy,t,quality_mean,quality_sd,quality_se,cost_mean")
+    lines = curves.read_text().splitlines()
+    assert lines[0].startswith("policy,t,quality_mean,quality_sd,quality_se,quality_q05,quality_q25,quality_median,quality_q75")
+    assert lines[0].endswith("total_low,total_high,runs,seed,version,digest,parameters,horizon,feedback,tapes,world")
     assert len(lines) == 1 + 4 * 100
     assert png.read_bytes().startswith(b"\x89PNG")
     assert npz.exists()
@@ -140,6 +145,61 @@ def test_wrong_input_is_one_line_on_stderr_and_exit_2(
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert message in captured.err
+
+
+def test_json_and_csv_say_where_the_numbers_came_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    laws, table = tmp_path / "laws.toml", tmp_path / "curves.csv"
+    laws.write_text('rewards = [{law = "beta", a = 1, b = 1}, 0.46]\ncosts = [1, 0]\nalpha = 0.1\n')
+    rest = ["--horizon", "1e2", "--runs", "2", "--policies", "cs-etc", "--tapes", "--json", "--csv", str(table)]
+    assert main(["compare", "--instance", str(laws), *rest]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    beta, coin = {"law": "beta", "a": 1, "b": 1}, {"law": "bernoulli", "p": 0.46}
+    assert shown["world"] == {"rewards": [beta, coin], "costs": [1.0, 0.0], "alpha": 0.1}
+    assert (shown["version"], len(shown["digest"]), shown["tapes"]) == (version("thrifty"), 16, True)
+    assert shown["results"][0]["parameters"]["tau"] == 14.0  # ceil((100 / 2)^(2/3))
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert {json.loads(row["world"])["rewards"][0]["law"] for row in rows} == {"beta"}
+    assert {(row["version"], row["digest"], row["tapes"], row["runs"]) for row in rows} == {
+        (shown["version"], shown["digest"], "true", "2")
+    }
+    assert json.loads(rows[0]["parameters"]) == shown["results"][0]["parameters"]
+
+
+def test_two_policies_with_one_label_are_refused_wherever_policies_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "from thrifty.policies import Policy, policy\nPOLICY = Policy('mine', 'mine', policy('cheapest').rule)\n"
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text(text)
+    two.write_text(text)
+    for arguments, label in (
+        (["compare", *SMALL, "--policies", "cs-ts,cs-ts"], "cs-ts"),
+        (["compare", *SMALL, "--policies", f"{one},{two}"], "mine"),
+        (["leaderboard", "--quick", "--enter", "cs-ts"], "cs-ts"),
+        (["leaderboard", "--quick", "--enter", f"{one},{two}"], "mine"),
+        (["scenario", "payments", "--policies", "cheapest,cheapest"], "cheapest"),
+        (["scenario", "payments", "--policies", "best-known,best-known"], "best-known"),
+    ):
+        assert main(arguments) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert f"two policies are called {label}: leave one out, or give one of your own another name" in captured.err
+
+
+def test_a_policy_says_what_to_cite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policies", "cs-etc:tau=100", "--cite"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "% cs-etc: [Sinha2021] Algorithm 2, and Algorithm 3 where costs are unknown"
+    assert lines[2] == "@inproceedings{Sinha2021,"
+    assert main(["policies", "--cite"]) == 0
+    assert capsys.readouterr().out.count("\n@") > 5
+
+
+def test_bands_of_a_plot_can_be_quantiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("interval", "quantiles"):
+        assert main(["compare", *SMALL, "--policies", "cs-ucb", "--plot", str(tmp_path / f"{name}.svg"), "--band", name]) == 0
+    capsys.readouterr()
+    assert (tmp_path / "interval.svg").read_bytes() != (tmp_path / "quantiles.svg").read_bytes()
 
 
 @pytest.mark.parametrize("rounds", ["300", "3e2", "3_00", "0.3e3", "300.0"])

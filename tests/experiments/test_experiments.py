@@ -28,7 +28,7 @@ def test_settings_are_listed_without_playing_and_without_doubles(name: str, quic
 
 
 def test_the_full_size_goes_beyond_the_paper() -> None:
-    horizons = {setting.horizon for setting in EXPERIMENTS["scaling-t"].settings(Scale(quick=False))}
+    horizons = {setting.rounds_of_a_run for setting in EXPERIMENTS["scaling-t"].settings(Scale(quick=False))}
     arms = {setting.instance.n_arms - 1 for setting in EXPERIMENTS["scaling-k"].settings(Scale(quick=False))}
     assert (min(horizons), max(horizons)) == (10**3, 10**7)
     assert sorted(arms) == [2, 4, 8, 16, 32, 64]

@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import os
 import subprocess
@@ -220,7 +222,8 @@ class TestResults:
         assert repr(self.runs) == str(self.runs)
         assert "300 rounds, 5 runs" in lines[0]
         assert lines[2].split("  ")[0] == "cs-ts"
-        assert lines[2].endswith(f"{final['mean']:,.1f} +- {final['se']:,.1f}")
+        assert f"{final['mean']:,.1f} [{final['low']:,.1f}, {final['high']:,.1f}]" in lines[2]
+        assert lines[2].endswith(f"{final['q05']:,.1f} to {final['q95']:,.1f}")
 
     def test_a_notebook_shows_the_summary_with_names_escaped(self) -> None:
         strange = replace(self.runs, results=tuple(replace(each, policy="<script>&amp;") for each in self.runs.results[:1]))
@@ -228,6 +231,49 @@ class TestResults:
         assert shown.count("<tr>") == 2
         assert "<script>" not in shown
         assert "&lt;script&gt;&amp;amp;" in shown
+
+    def test_a_table_comes_in_five_forms(self) -> None:
+        summary = self.runs.summary()
+        assert self.runs.table() == str(summary)
+        assert self.runs.table("markdown") == summary.to_markdown()
+        assert self.runs.table("latex").splitlines()[2].startswith("policy & quality regret & cost regret & total regret & median")
+        assert self.runs.table("html") == self.runs._repr_html_()
+        rows = list(csv.DictReader(io.StringIO(self.runs.table("csv"))))
+        final = self.runs.final()["cs-ts"]["total"]
+        assert [row["policy"] for row in rows] == ["cs-ts", "oracle"]
+        assert {name: float(rows[0][f"total_{name}"]) for name in final} == final
+        assert json.loads(rows[0]["world"]) == self.runs.world
+
+    def test_quantiles_are_those_of_the_runs(self) -> None:
+        total = self.runs.samples("cs-ts")["total"][:, -1]
+        final = self.runs.final()["cs-ts"]["total"]
+        assert final["median"] == np.median(total)
+        assert (final["q05"], final["q95"]) == tuple(np.quantile(total, [0.05, 0.95]))
+        assert final["low"] <= final["mean"] <= final["high"]
+
+    def test_the_largest_regret_is_that_of_the_worst_arm(self) -> None:
+        always = simulate(Instance([0.1, 0.5, 0.48], [0.0, 0.9, 0.2], 0.1), ["cheapest"], horizon=100, runs=1)
+        assert always.samples("cheapest")["quality"][0] == pytest.approx(always.largest()["quality"])
+        assert always.largest()["cost"][-1] == pytest.approx(70.0)
+        assert always.largest()["total"][-1] == pytest.approx(100 * max(0.35, 0.7))
+
+    def test_two_results_with_one_label_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="two policies are called cs-ts"):
+            replace(self.runs, results=(self.runs["cs-ts"], self.runs["cs-ts"]))
+        with pytest.raises(ValueError, match="two policies are called cs-ts"):
+            simulate(FIGURE_1, ["cs-ts", "cs-ucb", "cs-ts"], horizon=50)
+
+    def test_axes_of_your_own_are_drawn_into(self) -> None:
+        from matplotlib.figure import Figure
+
+        axes = Figure().subplots(1, 2)
+        assert self.runs.plot(ax=axes[0]) is axes[0]
+        self.runs.plot(ax=axes[1], metric="cost", band="quantiles", title="mine")
+        assert [axis.get_title() for axis in axes] == ["Total regret", "mine"]
+        assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["cs-ts", "oracle"]
+        middles = [axis.get_lines()[0].get_ydata()[-1] for axis in axes]
+        final = self.runs.final()["cs-ts"]
+        assert middles == [final["total"]["mean"], final["cost"]["median"]]
 
     def test_rounds_are_what_was_played_and_the_horizon_is_what_policies_know(self) -> None:
         assert (self.runs.rounds, self.runs.horizon) == (300, 300)

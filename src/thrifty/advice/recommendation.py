@@ -10,7 +10,7 @@ from thrifty.advice.expectation import SegmentChoice, candidate_row, expected_ro
 from thrifty.advice.fit import SegmentFit, fit_segments
 from thrifty.advice.games import EFFORT, Candidates, Effort, Scores, mean_worth, play_all
 from thrifty.advice.play import EXCHANGE
-from thrifty.policies import Policy, policy
+from thrifty.policies import Policy, distinct_policies
 from thrifty.problem import checked_alpha
 from thrifty.replay import Evidence, Log, examine
 from thrifty.replay.frontier import Frontier, frontier
@@ -91,7 +91,7 @@ def recommend(
 
 def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float], exchange: float) -> Candidates:
     grid = sorted({checked_alpha(alpha) for alpha in alphas})
-    chosen = [policy(spec) for spec in policies]
+    chosen = distinct_policies(policies) if policies else []
     if not grid or not chosen:
         raise ValueError("give at least one alpha and one policy to choose from")
     knowing = [each.label for each in chosen if each.known_truths]

@@ -34,6 +34,7 @@ def add_to(commands: Any) -> None:
     add_runs(parser, 50)
     add_seed(parser)
     add_count(parser, "--threads", "default: all cores")
+    parser.add_argument("--tapes", action="store_true", help="the n-th pull of an arm has the same reward under every policy")
     _add_output(parser)
 
 
@@ -60,6 +61,9 @@ def _add_output(parser: Any) -> None:
     add_json(parser)
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the curves")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the curves (.png, .svg or .pdf)")
+    parser.add_argument(
+        "--band", choices=("interval", "quantiles"), default="interval", help="what the bands of --plot show: the mean or the runs"
+    )
     parser.add_argument("--save", metavar="FILE", type=Path, help="keep the runs for Runs.load (.npz)")
 
 
@@ -90,6 +94,7 @@ def _simulate(options: argparse.Namespace) -> "Runs":
             runs=options.runs,
             seed=options.seed,
             checkpoints=options.checkpoints,
+            tapes=options.tapes,
             threads=options.threads,
             progress=bar,
         )
@@ -99,9 +104,9 @@ def _show(runs: "Runs", options: argparse.Namespace, n_runs: int) -> None:
     from thrifty.files import write_whole
 
     if options.csv:
-        write_whole(options.csv, runs.regret().to_csv().encode())
+        write_whole(options.csv, runs.to_csv().encode())
     if options.plot:
-        runs.plot(options.plot)
+        runs.plot(options.plot, band=options.band)
     if options.save:
         runs.save(options.save)
     print(json.dumps(as_json(runs, n_runs, options.seed)) if options.json else as_table(runs, n_runs, options.seed))
@@ -110,15 +115,20 @@ def _show(runs: "Runs", options: argparse.Namespace, n_runs: int) -> None:
 def as_json(runs: "Runs", n_runs: int, seed: int) -> dict[str, Any]:
     """The object that `--json` prints."""
     return {
+        "version": runs.results[0].version,
+        "digest": runs.results[0].digest,
         "instance": runs.instance.to_dict(),
+        "world": runs.world,
         "horizon": runs.rounds,
         "told_horizon": runs.horizon,
         "feedback": runs.feedback,
+        "tapes": runs.tapes,
         "runs": n_runs,
         "seed": seed,
         "results": [
             {
                 "policy": policy,
+                "parameters": runs[policy].parameters,
                 **{f"{metric}_regret": summary for metric, summary in metrics.items()},
                 "pulls": runs[policy].pulls[:, -1].mean(axis=0).tolist(),
             }
@@ -131,21 +141,14 @@ def as_table(runs: "Runs", n_runs: int, seed: int) -> str:
     """The table that a person reads."""
     from thrifty.table import aligned
 
-    instance = runs.instance
+    instance, summary = runs.instance, runs.summary()
     shown = list(range(instance.n_arms)) if instance.n_arms <= 6 else []
-    header = ("policy", "quality regret", "cost regret", "total regret", *(f"pulls of arm {arm}" for arm in shown))
-    rows = [
-        (
-            policy,
-            *(f"{summary['mean']:,.1f} +- {summary['se']:,.1f}" for summary in metrics.values()),
-            *(f"{pulls:,.0f}" for pulls in runs[policy].pulls[:, -1].mean(axis=0)[shown]),
-        )
-        for policy, metrics in runs.final().items()
-    ]
+    header = (*summary.columns, *(f"pulls of arm {arm}" for arm in shown))
+    rows = [(*texts, *(f"{pulls:,.0f}" for pulls in runs[texts[0]].pulls[:, -1].mean(axis=0)[shown])) for texts in summary.rows()]
     about = (
         f"{instance.n_arms} arms, best arm {instance.best_arm}, optimal arm {instance.optimal_arm}, floor {instance.floor:g} "
         f"(alpha {instance.alpha:g}); T = {runs.rounds:,}{_circumstances(runs)}, {n_runs} runs, seed {seed}; "
-        "mean +- standard error"
+        "mean [95% interval], quantiles of the total"
     )
     return f"{about}\n\n{aligned([header, *rows])}"
 
@@ -159,6 +162,7 @@ def _circumstances(runs: "Runs") -> str:
         notes.append(f" in batches of {runs.feedback['batch']}" if runs.feedback["batch"] > 1 else "")
         notes.append(f", {runs.feedback['lost']:.3g} lost" if runs.feedback["lost"] > 0.0 else "")
         notes.append(f", deadline {runs.feedback['deadline']}" if runs.feedback["deadline"] is not None else "")
+    notes.append(", on tapes" if runs.tapes else "")
     return "".join(notes)
 
 

@@ -1,4 +1,4 @@
-"""`thrifty policies`: list the policies with their parameters, or show what the parameters of one policy mean."""
+"""`thrifty policies`: list the policies with their parameters, show what the parameters of one mean, or what to cite for it."""
 
 import argparse
 from typing import Any
@@ -8,6 +8,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("policies", help="list the policies and their parameters")
     parser.add_argument("name", nargs="?", help="show what the parameters of this policy mean")
+    parser.add_argument("--cite", action="store_true", help="print what to cite, as BibTeX: for this policy, or for all")
     parser.set_defaults(run=run)
 
 
@@ -15,6 +16,11 @@ def run(options: argparse.Namespace) -> None:
     """Print a line per policy, or the parameters of one."""
     from thrifty.policies import list_policies, policy
     from thrifty.policies.contract import Policy
+    from thrifty.policies.references import BIBTEX, cite
+
+    if options.cite:
+        print(cite(policy(options.name).name) if options.name else "\n\n".join(BIBTEX.values()))
+        return
 
     def defaults(listed: Policy) -> str:
         return ",".join(

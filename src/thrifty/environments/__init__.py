@@ -1,8 +1,8 @@
 """Worlds to simulate in: reward and cost laws, change, late feedback, instance families. Nothing that decides may import this."""
 
-from thrifty.environments.changing import Changing, abrupt, drifting, gradual, outage, periodic, repriced
+from thrifty.environments.changing import Changing, abrupt, checked_world, drifting, gradual, outage, periodic, repriced
 from thrifty.environments.families import HardFamily
-from thrifty.environments.feedback import Exponential, Feedback, Fixed, HeavyTailed, read_delay
+from thrifty.environments.feedback import Exponential, Feedback, Fixed, HeavyTailed, checked_feedback, read_delay
 from thrifty.environments.laws import Bernoulli, Beta, ClippedGaussian, Deterministic, Law, Resampled, scaled
 from thrifty.environments.world import World
 
@@ -21,6 +21,8 @@ __all__ = [
     "Resampled",
     "World",
     "abrupt",
+    "checked_feedback",
+    "checked_world",
     "drifting",
     "gradual",
     "outage",

@@ -33,10 +33,8 @@ class Changing:
     pieces: tuple[tuple[int, World], ...]
 
     def __init__(self, pieces: Sequence[tuple[int, World | Instance]]) -> None:
-        if not pieces:
-            raise ValueError("a changing world needs at least one piece, got none")
-        whole = tuple((start, each if isinstance(each, World) else World.of(each)) for start, each in pieces)
-        starts = [checked_count("the first round of a piece", start, low=0) for start, _ in whole]
+        whole = tuple(_checked_piece(piece) for piece in _checked_list(pieces))
+        starts = [start for start, _ in whole]
         if starts[0] != 0 or any(later <= earlier for earlier, later in itertools.pairwise(starts)):
             raise ValueError(f"pieces must begin at round 0 and follow each other, got the rounds {starts}")
         first = whole[0][1]
@@ -77,6 +75,40 @@ class Changing:
         return cls(
             [(piece["from"], World.from_dict({k: v for k, v in piece.items() if k != "from"})) for piece in described["pieces"]]
         )
+
+
+def checked_world(world: object) -> World | Changing:
+    """A world to simulate in; an instance stands for Bernoulli rewards and known costs.
+
+    >>> checked_world(Instance([0.5, 0.46], [1.0, 0.0], 0.1)).costs_known
+    True
+    >>> checked_world({"means": [0.5, 0.46], "costs": [1, 0], "alpha": 0.1})
+    Traceback (most recent call last):
+    ValueError: a world must be an Instance, a World or a Changing world, got a dict: World.from_dict reads one
+    """
+    if isinstance(world, (World, Changing)):
+        return world
+    if isinstance(world, Instance):
+        return World.of(world)
+    remedy = "World.from_dict reads one" if isinstance(world, dict) else "write Instance(means, costs, alpha)"
+    raise ValueError(f"a world must be an Instance, a World or a Changing world, got a {type(world).__name__}: {remedy}")
+
+
+def _checked_list(pieces: object) -> Sequence[object]:
+    if not isinstance(pieces, (list, tuple)):
+        raise ValueError(f"a changing world is a list of (first round, world), got a {type(pieces).__name__}")
+    if not pieces:
+        raise ValueError("a changing world needs at least one piece, got none")
+    return pieces
+
+
+def _checked_piece(piece: object) -> tuple[int, World]:
+    if not isinstance(piece, (list, tuple)) or len(piece) != 2:
+        raise ValueError(f"a piece of a changing world is (first round, world), got {piece!r:.80}")
+    world = checked_world(piece[1])
+    if isinstance(world, Changing):
+        raise ValueError("a piece of a changing world must not change itself: list its pieces instead")
+    return checked_count("the first round of a piece", piece[0], low=0), world
 
 
 def outage(world: World | Instance, arm: int, *, start: int, end: int) -> Changing:

@@ -3,6 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+
+def is_number(value: object) -> bool:
+    """Whether a parameter is a number; True and False are none.
+
+    >>> is_number(0.5), is_number(True), is_number("0.5")
+    (True, False, False)
+    """
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
 
 @dataclass(frozen=True)
 class Distribution:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from thrifty.compiled import kernel
-from thrifty.environments.distribution import Distribution
+from thrifty.environments.distribution import Distribution, is_number
 from thrifty.problem import checked_count
 from thrifty.streams import exponential, uniform
 from thrifty.suggestions import did_you_mean
@@ -76,7 +76,7 @@ class HeavyTailed(Delay):
     name = "heavy-tailed"
 
     def complaint(self) -> str | None:
-        if 1.0 < self.tail < math.inf:
+        if is_number(self.tail) and 1.0 < self.tail < math.inf:
             return _negative("the mean of a heavy-tailed delay", self.mean)
         return f"the tail of a heavy-tailed delay must be above 1, or it has no mean; got {self.tail}"
 
@@ -169,7 +169,7 @@ class Feedback:
         object.__setattr__(self, "batch", checked_count("batch", batch))
         object.__setattr__(self, "deadline", None if deadline is None else checked_count("deadline", deadline))
         for name, share in (("lost", lost), ("default", default)):
-            if not 0.0 <= share <= 1.0:
+            if not is_number(share) or not 0.0 <= share <= 1.0:
                 raise ValueError(f"{name} must be in [0, 1], got {share}")
             object.__setattr__(self, name, float(share))
 
@@ -194,6 +194,19 @@ class Feedback:
             "deadline": self.deadline,
             "default": self.default,
         }
+
+
+def checked_feedback(feedback: object) -> Feedback | None:
+    """When outcomes come back, or None for at once.
+
+    >>> checked_feedback(100)
+    Traceback (most recent call last):
+    ValueError: feedback must be a Feedback or None, got 100: write Feedback(100)
+    """
+    if feedback is None or isinstance(feedback, Feedback):
+        return feedback
+    remedy = f"Feedback({feedback})" if is_number(feedback) else "Feedback(Exponential(100), lost=0.1)"
+    raise ValueError(f"feedback must be a Feedback or None, got {feedback!r:.80}: write {remedy}")
 
 
 _FIXED, _EXPONENTIAL = Fixed.kind, Exponential.kind
@@ -222,5 +235,5 @@ def draw_arrival(numbers, t, stream):
 
 def _negative(name: str, value: float) -> str | None:
     """The error message if `value` is no number of decisions, or None."""
-    good = isinstance(value, (int, float)) and 0.0 <= value < math.inf
+    good = is_number(value) and 0.0 <= value < math.inf
     return None if good else f"{name} must be a number of decisions, 0 or more, got {value}"

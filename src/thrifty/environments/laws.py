@@ -11,12 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.environments.distribution import Distribution
+from thrifty.environments.distribution import Distribution, is_number
 
 
 @dataclass(frozen=True)
 class Law(Distribution):
     """One distribution on [0, scale]."""
+
+    def __post_init__(self) -> None:
+        wrong = [
+            (name, value) for name, value in self.__dict__.items() if not isinstance(value, (tuple, Law)) and not is_number(value)
+        ]
+        if wrong:
+            raise ValueError(f"{wrong[0][0]} of a {self.name} law must be a number, got {wrong[0][1]!r:.80}")
+        super().__post_init__()
 
     @property
     def mean(self) -> float:
@@ -137,7 +145,7 @@ class Resampled(Law):
     name = "resampled"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", tuple(float(value) for value in self.data))
+        object.__setattr__(self, "data", _checked_data(self.data))
         super().__post_init__()
 
     def complaint(self) -> str | None:
@@ -168,6 +176,8 @@ class Scaled(Law):
     name = "scaled"
 
     def complaint(self) -> str | None:
+        if not isinstance(self.law, Law):
+            return f"scaled needs a law, got {self.law!r:.80}: write scaled(Bernoulli(0.5), 0.02)"
         return None if 0.0 < self.factor < math.inf else f"a law can be scaled by a positive number only, got {self.factor}"
 
     @property
@@ -202,6 +212,13 @@ def scaled(law: Law, factor: float) -> Scaled:
     0.005
     """
     return Scaled(law, factor)
+
+
+def _checked_data(data: object) -> tuple[float, ...]:
+    values = data.tolist() if isinstance(data, np.ndarray) else data
+    if not isinstance(values, (list, tuple)) or not all(is_number(value) for value in values):
+        raise ValueError(f"a resampled law needs a list of numbers, got {data!r:.80}: write Resampled((0.0, 0.5, 1.0))")
+    return tuple(float(value) for value in values)
 
 
 LAWS = {law.name: law for law in (Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled)}

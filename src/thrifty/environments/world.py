@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thrifty.environments.distribution import is_number
 from thrifty.environments.laws import Bernoulli, Law, law_from_dict, means
 from thrifty.problem import Instance, Terms, checked_alpha, checked_costs
 
@@ -34,8 +35,9 @@ class World:
     alpha: float
 
     def __init__(self, rewards: Sequence[Law | float], costs: Sequence[Law | float], alpha: float) -> None:
-        object.__setattr__(self, "rewards", tuple(law if isinstance(law, Law) else Bernoulli(float(law)) for law in rewards))
-        object.__setattr__(self, "costs", _all_numbers_or_all_laws(costs))
+        laws = [law if isinstance(law, Law) else Bernoulli(float(law)) for law in _checked_arms("rewards", rewards)]
+        object.__setattr__(self, "rewards", tuple(laws))
+        object.__setattr__(self, "costs", _all_numbers_or_all_laws(_checked_arms("costs", costs)))
         object.__setattr__(self, "alpha", checked_alpha(alpha))
         too_large = [law for law in self.rewards if law.scale > 1.0]
         if too_large:
@@ -80,6 +82,8 @@ class World:
         >>> World.from_dict({"means": [0.5, 0.46], "costs": [1, 0], "alpha": 0.1}).instance.optimal_arm
         1
         """
+        if not isinstance(described, dict):
+            raise ValueError(f"an instance is read from a dict with means (or rewards), costs and alpha, got {described!r:.80}")
         rewards = described.get("rewards", described.get("means"))
         missing = [name for name in ("costs", "alpha") if name not in described] + (["means"] if rewards is None else [])
         if missing:
@@ -88,6 +92,14 @@ class World:
         if unknown:
             raise ValueError(f"an instance has means (or rewards), costs and alpha; it does not know {unknown[0]}")
         return cls(_read_laws("rewards", rewards), _read_laws("costs", described["costs"]), described["alpha"])
+
+
+def _checked_arms(name: str, items: Any) -> list[Law | float]:
+    """One number or law per arm."""
+    values = items.tolist() if isinstance(items, np.ndarray) else items
+    if not isinstance(values, (list, tuple)) or not all(isinstance(item, Law) or is_number(item) for item in values):
+        raise ValueError(f"{name} must be a list of one number or law per arm, got {items!r:.80}")
+    return list(values)
 
 
 def _read_laws(name: str, items: Any) -> list[Law | float]:

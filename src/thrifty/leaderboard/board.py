@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.leaderboard.instances import Entry
-from thrifty.policies import Policy, policy
+from thrifty.policies import Policy, distinct_policies
 from thrifty.simulation import simulate
 
 CONTENDERS = (
@@ -78,7 +78,7 @@ def play(
     'cs-etc'
 
     """
-    chosen = [policy(each) for each in contenders]
+    chosen = distinct_policies(contenders)
     shape = (len(entries), len(chosen))
     found = {metric: np.full(shape, np.nan) for metric in ("total", "error", "quality", "cost")}
     for number, entry in enumerate(entries):

@@ -3,7 +3,7 @@
 from thrifty.compiled import builder, kernel, rare
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.registry import DEFAULT_POLICY, list_policies, policy
+from thrifty.policies.registry import DEFAULT_POLICY, distinct_policies, list_policies, policy
 from thrifty.policies.selection import cheapest_feasible, highest
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Rule",
     "builder",
     "cheapest_feasible",
+    "distinct_policies",
     "highest",
     "kernel",
     "list_policies",

@@ -1,5 +1,6 @@
 """The registry: the only list of policies, and how a name, a file or an object becomes one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from thrifty.policies import baselines, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
@@ -60,6 +61,8 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     """
     if isinstance(spec, Policy):
         return spec.configured(**settings) if settings else spec
+    if not isinstance(spec, str):
+        raise ValueError(f"a policy is a name such as cs-etc, a path ending in .py or a Policy, got {spec!r:.80}")
     head, plus, method = spec.strip().rpartition("+")
     if not plus or not method[:1].isalpha() or method.endswith(".py"):  # 1e+3, or a path with a plus in it
         head, method = spec.strip(), ""
@@ -67,6 +70,31 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     found = _from_file(name) if name.endswith(".py") else _known(name)
     configured = found.configured(**_parse(riders, spec), **settings)
     return configured.that_forgets(method) if method else configured
+
+
+def distinct_policies(specs: Sequence[str | Policy] | str | Policy) -> list[Policy]:
+    """The policies that a list stands for. No two have the same label, because a label names a row, a curve and `runs[label]`.
+
+    >>> [each.label for each in distinct_policies(["cs-etc", "cs-etc:tau=100"])]
+    ['cs-etc', 'cs-etc:tau=100']
+    >>> distinct_policies(["cs-ts", "cs-ts"])
+    Traceback (most recent call last):
+    ValueError: two policies are called cs-ts: leave one out, or give one of your own another name
+    """
+    if not isinstance(specs, (str, Policy, list, tuple)):
+        raise ValueError(f"policies must be a list of names, files or Policy objects, got {specs!r:.80}")
+    chosen = [policy(spec) for spec in ([specs] if isinstance(specs, (str, Policy)) else specs)]
+    if not chosen:
+        raise ValueError("policies must name at least one policy")
+    check_labels([each.label for each in chosen])
+    return chosen
+
+
+def check_labels(labels: Sequence[str]) -> None:
+    """A ValueError that names a label which stands twice."""
+    twice = next((label for number, label in enumerate(labels) if label in labels[:number]), None)
+    if twice is not None:
+        raise ValueError(f"two policies are called {twice}: leave one out, or give one of your own another name")
 
 
 def _known(name: str) -> Policy:

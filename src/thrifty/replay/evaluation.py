@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.policies import DEFAULT_POLICY, Policy, policy
+from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
 from thrifty.problem import checked_alpha
 from thrifty.replay.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
 from thrifty.replay.estimators import ESTIMATORS, SegmentEstimates
@@ -76,7 +76,7 @@ def replay(
 
     """
     alphas = [checked_alpha(alpha) for alpha in alphas]
-    chosen = [policy(spec) for spec in policies]
+    chosen = distinct_policies(policies) if policies else []
     evidence = examine(log, seed=seed, progress=progress)
     overall, by_segment = [_today(evidence)], []
     for choice in _fixed_choices(alphas) if evidence.comparable else ():

@@ -2,7 +2,7 @@
 
 import io
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,16 +105,21 @@ def _draw_panels(data: PanelFigure) -> "Figure":
         figure, axes = make_axes(1, len(data.panels), size=(width, 4.1))
         names = list(dict.fromkeys(name for panel in data.panels for name in panel.curves))  # one look for one name, in all panels
         for panel, ax in zip(data.panels, axes[0], strict=True):
-            for name in panel.curves:
-                _draw_curve(ax, panel, name, number=names.index(name))
-            ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, xscale=panel.x_scale, yscale=panel.y_scale)
-            if panel.y_scale == "linear":
-                top = max((float(np.nanmax(curve.high)) for curve in panel.curves.values()), default=0.0) or 1.0
-                ax.set_ylim(-0.02 * top, 1.05 * top)  # a little below zero, so that a curve that stays there is seen
-            _set_ticks(ax, panel)
-            ax.margins(x=0.06 if panel.loose else 0.01)
+            draw_panel(ax, panel, names)
         _finish(figure, axes[0], data)
     return figure
+
+
+def draw_panel(ax: "Axes", panel: Panel, names: Sequence[str]) -> None:
+    """Draw one panel into axes of your own. A curve looks as its place in `names` says."""
+    for name in panel.curves:
+        _draw_curve(ax, panel, name, number=names.index(name))
+    ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label, xscale=panel.x_scale, yscale=panel.y_scale)
+    if panel.y_scale == "linear":
+        top = max((float(np.nanmax(curve.high)) for curve in panel.curves.values()), default=0.0) or 1.0
+        ax.set_ylim(-0.02 * top, 1.05 * top)  # a little below zero, so that a curve that stays there is seen
+    _set_ticks(ax, panel)
+    ax.margins(x=0.06 if panel.loose else 0.01)
 
 
 def _draw_curve(ax: "Axes", panel: Panel, name: str, *, number: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
+from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies, list_policies
 from thrifty.scenarios.worlds import Scenario
 from thrifty.simulation import Runs, simulate
 
@@ -129,15 +129,16 @@ def play(
     ['cheapest', 'best-known']
 
     """
-    names = list(dict.fromkeys([*(policies or usual_policies(scenario)), BEST_KNOWN]))
+    names = list(policies or usual_policies(scenario))
+    chosen = distinct_policies(names if BEST_KNOWN in names else [*names, BEST_KNOWN])
     segments = scenario.segments(rounds)
     total = sum(segment.rounds for segment in segments)
-    sums = {metric: {policy(name).label: np.zeros(runs) for name in names} for metric in ("quality", "money", "lost", "overpaid")}
+    sums = {metric: {each.label: np.zeros(runs) for each in chosen} for metric in ("quality", "money", "lost", "overpaid")}
     for number, segment in enumerate(segments):
         if progress is not None:
             progress(number, len(segments))
         played = simulate(
-            segment.world, names, rounds=segment.rounds, feedback=segment.feedback, runs=runs, seed=seed + number, checkpoints=1
+            segment.world, chosen, rounds=segment.rounds, feedback=segment.feedback, runs=runs, seed=seed + number, checkpoints=1
         )
         for result in played:
             quality, money = _delivered(played, result.policy)

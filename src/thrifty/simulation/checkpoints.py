@@ -36,6 +36,8 @@ def checked_checkpoints(checkpoints: int | Sequence[int] | str, horizon: int, co
     if isinstance(checkpoints, (int, np.integer)):
         count = checked_count("checkpoints", checkpoints)
         return _spaced(np.linspace(horizon / count, horizon, count))
+    if not isinstance(checkpoints, (list, tuple, np.ndarray)):
+        raise ValueError(f"checkpoints must be linear, log, a number, or a list of rounds; got {checkpoints!r:.80}")
     rounds = np.unique([checked_count("a checkpoint", checkpoint) for checkpoint in checkpoints]).astype(np.int64)
     if rounds.size == 0 or rounds[-1] > horizon:
         last = "none" if rounds.size == 0 else rounds[-1]

@@ -11,6 +11,7 @@ from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
 from thrifty.policies.step import RuleState, decide, start_memory, start_state, take_outcome
 from thrifty.simulation.calendar import NONE, enter, following, is_due, new_calendar, release, take_due, with_room
 from thrifty.statistics import Outcome
+from thrifty.streams import start_stream
 
 # Pulls times arms between two looks at the stop flag: too many to cost anything, too few to keep Ctrl-C waiting for a second.
 _SLICE = 100_000
@@ -33,6 +34,7 @@ class RunStreams(NamedTuple):
     world: Any
     own: Any  # the policy's
     delay: Any
+    tapes: Any  # (runs, K, 4) or (K, 4), what the stream of each pull of an arm is made from; None if pulls share the world's
 
 
 class RunRecord(NamedTuple):
@@ -81,12 +83,14 @@ def play_rounds(rule, terms, state, recollection, rewards, costs, feedback, cale
     """Rounds `first` to `last - 1` of one run, in one piece of the world.
 
     `recollection` is None if nothing is forgotten, `costs` if they are known, `feedback` and `calendar` if outcomes come at
-    once, `trace` if the arms are not kept: what they need is compiled only where it is used.
+    once, `trace` if the arms are not kept, `streams.tapes` if pulls share a stream: what they need is compiled only where it is
+    used.
     Returns the first round that was not played, and whether the rule should begin again there.
     """
     cost = np.nan
     for t in range(first, last):
         arm, propensity = decide(rule, terms, state, recollection, streams.own, t)
+        turn_to_pull(streams.tapes, arm, state.stats[arm].sent, streams.world)
         reward = draw_reward(rewards, arm, streams.world)
         if costs is not None:
             cost = draw_cost(costs, arm, streams.world)
@@ -113,7 +117,7 @@ def replicate(rule, given, world, longest, forgetting_numbers, streams, checkpoi
     """
     n_arms = given.costs.shape[1]
     for run in range(record.pulls.shape[0]):
-        mine = RunStreams(streams.world[run], streams.own[run], streams.delay[run])
+        mine = RunStreams(streams.world[run], streams.own[run], streams.delay[run], tape_of(streams.tapes, run))
         piece, first, again, other_terms = 0, np.int64(0), False, False  # numba would compile `play_rounds` for a literal 0 too
         raise_at = next_horizon(first, n_arms) if given.horizon == 0 else _NEVER
         terms = terms_of_piece(rule, given, piece, min(given.horizon or raise_at, longest))
@@ -166,6 +170,19 @@ def costs_of_piece(costs, piece, n_arms):
 def trace_of(traces, run):
     """The trace of one run; None if arms are not kept."""
     return None if traces is None else traces[run]
+
+
+@driver
+def tape_of(tapes, run):
+    """The tapes of one run; None if pulls share a stream."""
+    return None if tapes is None else tapes[run]
+
+
+@kernel
+def turn_to_pull(tapes, arm, number, stream):
+    """Make `stream` the one of this pull of `arm`: the first, the second and so on, whoever pulls. Nothing without tapes."""
+    if tapes is not None:
+        start_stream(tapes[arm], number, stream)
 
 
 @inlined

@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import source_digest
-from thrifty.environments import Changing, Feedback, World
+from thrifty.environments import Changing, Feedback, World, checked_feedback, checked_world
 from thrifty.environments.sampling import tabulate
 from thrifty.interruption import leave, start_jobs
-from thrifty.policies import Policy, policy
+from thrifty.policies import Policy, distinct_policies
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.problem import Instance, checked_count
 from thrifty.simulation.checkpoints import checked_checkpoints
@@ -24,7 +24,7 @@ from thrifty.simulation.loop import RunRecord, RunStreams, SimulatedWorld, repli
 from thrifty.simulation.results import PolicyRuns, Runs
 from thrifty.streams import make_streams
 
-_WORLD, _POLICY, _DELAY = 0, 1, 2  # the streams of a run
+_WORLD, _POLICY, _DELAY, _TAPES = 0, 1, 2, 3  # the streams of a run
 _LONGEST = 1 << 62
 _PATIENCE_S = 0.5  # how long an interrupted simulation waits for its loops: a loop looks at the stop flag more often than that
 
@@ -51,13 +51,16 @@ def simulate(
     seed: int = 0,
     checkpoints: int | Sequence[int] | str = "linear",
     trace: bool = False,
+    tapes: bool = False,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Runs:
     """Play every policy in the same world, `runs` times over.
 
     The same seed gives the same pulls, whatever the number of threads and whichever other policies take part. Every run draws its
-    rewards from one stream that all policies share and its policy's randomness from another.
+    rewards from one stream that all policies share and its policy's randomness from another. With `tapes` the rewards of an arm in
+    a run are written down beforehand, as it were: its n-th pull has the same reward (and cost) whoever pulls it, and whenever. Two
+    policies then differ by what they do and not by their luck, which makes `Runs.compare` sharper.
 
     Ctrl-C ends it within a second, also while it compiles: a `SimulationInterrupted`, which is a KeyboardInterrupt, has the runs
     that were completed.
@@ -73,6 +76,7 @@ def simulate(
     seed : a non-negative integer
     checkpoints : when pulls are counted: "linear" or "log" spaced, a number of linear ones, or the rounds themselves
     trace : keep every chosen arm as well: runs * rounds numbers per policy
+    tapes : give every pull of an arm a stream of its own (common random numbers); other rewards than without, of the same law
     threads : how many to use; all cores by default
     progress : called with (rounds played, rounds in all) every tenth of a second or so
 
@@ -83,8 +87,10 @@ def simulate(
     """
     runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
     threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
-    course = _course_of(world, horizon, rounds, feedback, seed, spacing=checkpoints, runs=runs)
-    tasks = [_Task(each, course, runs=runs, trace=trace) for each in _checked_policies(policies)]
+    chosen = distinct_policies(policies)
+    course = _course_of(world, horizon, rounds, feedback, spacing=checkpoints, runs=runs)
+    course = replace(course, seed=seed, tapes=bool(tapes))
+    tasks = [_Task(each, course, runs=runs, trace=bool(trace)) for each in chosen]
     try:
         _play(tasks, threads, progress)
     except KeyboardInterrupt:
@@ -94,39 +100,52 @@ def simulate(
     return course.gather(tasks)
 
 
-def _checked_policies(policies: Sequence[str | Policy] | str | Policy) -> list[Policy]:
-    chosen = [policy(spec) for spec in ([policies] if isinstance(policies, (str, Policy)) else policies)]
-    if not chosen:
-        raise ValueError("policies must name at least one policy")
-    return chosen
-
-
 def _course_of(
     world: Instance | World | Changing,
     horizon: int | None,
     rounds: int | None,
     feedback: Feedback | None,
-    seed: int,
     *,
     spacing: int | Sequence[int] | str,
     runs: int,
 ) -> "_Course":
-    world = World.of(world) if isinstance(world, Instance) else world
+    world = checked_world(world)
+    feedback = checked_feedback(feedback)
     n_arms = world.instance.n_arms
-    rounds = _checked_rounds(rounds, horizon, n_arms)
+    rounds = checked_rounds(rounds, horizon, n_arms)
+    moments = checked_moments(world, spacing, rounds, runs)
+    horizon = None if horizon is None else checked_count("horizon", horizon)
+    return _Course(world, horizon, rounds, moments, feedback)
+
+
+def checked_moments(world: World | Changing, spacing: int | Sequence[int] | str, rounds: int, runs: int) -> Integers:
+    """The rounds after which pulls are counted: the checkpoints, and where the world changes.
+
+    >>> checked_moments(World([0.5, 0.4], [1.0, 0.0], 0.1), 2, 100, 1).tolist()
+    [50, 100]
+    """
     changes = [start for start, _ in world.pieces if 0 < start < rounds]
-    moments = np.union1d(checked_checkpoints(spacing, rounds, n_arms * runs), changes).astype(np.int64)
-    return _Course(world, horizon, rounds, moments, feedback, seed)
+    return np.union1d(checked_checkpoints(spacing, rounds, world.instance.n_arms * runs), changes).astype(np.int64)
 
 
-def _checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int:
+def checked_rounds(rounds: int | None, horizon: int | None, n_arms: int) -> int:
+    """How many rounds a run has, given the horizon that the policies know.
+
+    >>> checked_rounds(None, 100, 2), checked_rounds(50, None, 2), checked_rounds(50, 100, 2)
+    (100, 50, 50)
+    """
     if rounds is None and horizon is None:
         raise ValueError("say how long to play: horizon=10_000 tells the policies too, rounds=10_000 does not")
-    whole = checked_count("rounds" if rounds is not None else "horizon", rounds if rounds is not None else horizon)
+    name, given = ("horizon", horizon) if rounds is None else ("rounds", rounds)
+    whole = checked_count(name, given)
     if whole < n_arms:
-        name = "rounds" if rounds is not None else "horizon"
         raise ValueError(
             f"{name} must be at least the number of arms, got {whole} rounds for {n_arms} arms: every arm is tried once"
+        )
+    if horizon is not None and whole > checked_count("horizon", horizon):
+        raise ValueError(
+            f"rounds must be at most the horizon, got {whole} rounds for a horizon of {horizon}: the policies know the horizon; "
+            "leave one of the two out"
         )
     return whole
 
@@ -140,7 +159,8 @@ class _Course:
     rounds: int
     moments: Integers
     feedback: Feedback | None
-    seed: int
+    seed: int = 0
+    tapes: bool = False
 
     @cached_property
     def known_costs(self) -> Floats:
@@ -163,8 +183,12 @@ class _Course:
 
     def streams(self, first: int, last: int) -> RunStreams:
         """The streams of runs `first` to `last - 1`."""
-        made = [make_streams(self.seed, np.array([(run, use) for run in range(first, last)])) for use in (_WORLD, _POLICY, _DELAY)]
-        return RunStreams(*made)
+        runs, arms = range(first, last), range(self.world.instance.n_arms)
+        world, own, delay = (make_streams(self.seed, np.array([(run, use) for run in runs])) for use in (_WORLD, _POLICY, _DELAY))
+        if not self.tapes:
+            return RunStreams(world, own, delay, None)
+        tapes = make_streams(self.seed, np.array([(run, _TAPES, arm) for run in runs for arm in arms]))
+        return RunStreams(world, own, delay, tapes.reshape(len(runs), len(arms), 4))
 
     def gather(self, tasks: list["_Task"]) -> Runs:
         """The results of all policies."""
@@ -174,6 +198,7 @@ class _Course:
             rounds=self.rounds,
             horizon=self.horizon,
             feedback=self.feedback.to_dict() if self.feedback is not None else None,
+            tapes=self.tapes,
             checkpoints=self.moments,
             results=tuple(task.result() for task in tasks),
         )
