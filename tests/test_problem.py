@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thrifty import Instance, Terms
-from thrifty.problem import checked_count
 
 unit = st.floats(0.0, 1.0)
 
@@ -89,23 +88,3 @@ def test_wrong_terms_are_refused(fields: dict[str, object], message: str) -> Non
     good: dict[str, object] = {"n_arms": 2, "costs": np.array([1.0, 0.0]), "alpha": 0.1, "horizon": 10}
     with pytest.raises(ValueError, match=message):
         Terms(**{**good, **fields})  # type: ignore[arg-type]
-
-
-def test_the_smallest_terms_are_one_arm_and_as_many_rounds_as_arms() -> None:
-    assert Terms(n_arms=1, costs=None, alpha=0.0, horizon=1).n_arms == 1
-    assert Terms(n_arms=3, costs=None, alpha=1.0, horizon=3).horizon == 3
-
-
-def test_a_count_is_a_whole_number_in_its_range() -> None:
-    assert [checked_count("n", value, low=2, high=5) for value in (2, 3.0, np.int64(5))] == [2, 3, 5]
-    assert checked_count("n", 1) == 1
-    for wrong in (1, 2.5, True, "3", None):
-        with pytest.raises(ValueError, match="n must be a whole number of at least 2"):
-            checked_count("n", wrong, low=2, high=5)
-    with pytest.raises(ValueError, match="n must be a whole number of at most 5, got 6"):
-        checked_count("n", 6, low=2, high=5)
-
-
-def test_an_instance_shows_at_most_six_arms() -> None:
-    assert "means=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], costs" in repr(Instance([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.0] * 6, 0.1))
-    assert "means=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, ... 7 arms]" in repr(Instance([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0.0] * 7, 0.1))
