@@ -47,12 +47,9 @@ _TESTS = {
     "thrifty.policies.selection": [f"{_POLICIES}/test_selection.py", "-k", "not obvious_twin"],
 }
 _THEORY = {"reduction": "factory", "linear": "instance_bound"}  # whose tests are in the file of another module
-# Doctests too; without what simulates many rounds.
-_SELECT_THEORY = [
-    "--doctest-modules",
-    "-k",
-    "not measured and not noisy and not keeps and not at_least_the_cost and not unbiased and not learns",
-]
+# Tests of the theory that simulate many rounds.
+_SLOW = ("measured", "noisy", "keeps", "at_least_the_cost", "unbiased", "learns", "hundred", "heads_stays", "factor_of_one")
+_SELECT_THEORY = ["--doctest-modules", "-k", " and ".join(f"not {word}" for word in _SLOW)]
 
 
 def tests_of(module: str) -> list[str]:
