@@ -120,6 +120,11 @@ class TestByHand:
         # q = 1/2 +- sqrt(1/4 - 0.202255) = 1/2 +- 0.218507.
         assert self.both("kl", 100, 50.0) == [0.281493, 0.718507]
 
+    def test_forty_halvings(self) -> None:
+        # Without a reward the bound is 1 - exp(-ln(40000) / 64); bisection of [0, 1] ends at the next multiple of 2^-40 above it.
+        wanted = math.ceil((1 - math.exp(-math.log(40_000) / 64)) * 2**40) / 2**40
+        assert BOUNDS["kl"](self.TERMS, 64, 0.0, 1.0) == wanted
+
     def test_kl_after_one_outcome(self) -> None:
         # 1 - exp(-10.596635) = 0.999975
         assert self.both("kl", 1, 0.0) == [0.0, 0.999975]
