@@ -55,13 +55,18 @@ def score(modules: list[dict[str, Any]]) -> tuple[float, float]:
 
 def reasons() -> dict[str, str]:
     """Why a survivor may live, by its key."""
-    return {key: why for why, keys in tomllib.loads(_REASONS.read_text()).items() for key in keys}
+    return {_shown(key): why for why, keys in tomllib.loads(_REASONS.read_text()).items() for key in keys}
+
+
+def _shown(key: str) -> str:
+    return " ".join(key.split())
 
 
 def unexplained(rooms: dict[str, list[dict[str, Any]]]) -> list[str]:
     """The keys of survivors without a reason."""
     known = reasons()
-    return [each["key"] for modules in rooms.values() for one in modules for each in one["survivors"] if each["key"] not in known]
+    found = [_shown(each["key"]) for modules in rooms.values() for one in modules for each in one["survivors"]]
+    return [key for key in found if key not in known]
 
 
 def write_page(path: Path, rooms: dict[str, list[dict[str, Any]]], *, command: str, sample: int | None, seed: int) -> None:
@@ -85,5 +90,6 @@ def _survivors(rooms: dict[str, list[dict[str, Any]]]) -> str:
     for modules in rooms.values():
         for module in modules:
             for each in module["survivors"]:
-                by_reason.setdefault(known.get(each["key"], "Not explained yet."), []).append(each["key"])
+                key = _shown(each["key"])
+                by_reason.setdefault(known.get(key, "Not explained yet."), []).append(key)
     return "\n\n".join(f"{why}\n\n" + "\n".join(f"- `{key}`" for key in sorted(set(keys))) for why, keys in by_reason.items())

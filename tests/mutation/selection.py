@@ -29,7 +29,7 @@ _TESTS = {
     "thrifty.policies.cs_direct": _twins("cs-direct"),
     "thrifty.policies.cs_etc": _twins("cs-etc"),
     "thrifty.policies.cs_exp3": _twins("cs-exp3"),
-    "thrifty.policies.cs_ids": _twins("cs-ids"),
+    "thrifty.policies.cs_ids": _twins("draws"),
     "thrifty.policies.cs_ts": _twins("cs-ts"),
     "thrifty.policies.cs_ucb": _twins("cs-ucb"),
     "thrifty.policies.elimination": [
@@ -39,7 +39,7 @@ _TESTS = {
         "test_elimination or (not other_choices and (close or far or one) and pe)",
     ],
     "thrifty.policies.exploration": _twins("cs-etc"),
-    "thrifty.policies.information": _twins("cs-ids"),
+    "thrifty.policies.information": _twins("draws"),
     "thrifty.policies.ladder": [f"{_POLICIES}/test_ladder.py", "-k", "seeded or ladder_remembers"],
     "thrifty.policies.maxima": [f"{_POLICIES}/test_ladder.py", "-k", "seeded or tree_has or stands_apart"],
     "thrifty.policies.one_shot_etc": _twins("one-shot-etc"),

@@ -26,6 +26,8 @@ from thrifty.policies.binding import given_terms
 from thrifty.policies.contract import KernelParameter, Number, next_horizon, refresh, refresh_all, unknown_propensity
 from thrifty.policies.cs_etc import settle_tau
 from thrifty.policies.cs_ids import settle_outset
+from thrifty.policies.ladder import top_score
+from thrifty.policies.maxima import largest
 from thrifty.policies.step import refresh_changed
 from thrifty.problem import Terms
 from thrifty.statistics import Outcome
@@ -319,6 +321,13 @@ class TestDirect:
         assert int(choose(terms, statistics([(5, 2.5), (5, 2.5)]), memory, None)) == 0  # the wider interval is the candidate's
         assert int(choose(terms, statistics([(6, 2.5), (5, 2.5)]), memory, None)) == 1
 
+    def test_a_rival_with_just_enough_samples_is_not_sampled(self) -> None:
+        terms = terms_of("cs-direct:limit=16", costs=[0.0, 1.0], alpha=0.1, horizon=2)  # 16 (2 / 2)^(2/3) is exactly 16
+        memory = memory_of("cs-direct", terms)
+        memory.upper[:], memory.lower[:] = [0.8, 0.9], [0.3, 0.4]
+        for sent, chosen in ((15, 1), (16, 0)):
+            assert int(plain(cs_direct.choose)(terms, statistics([(50, 25.0), (sent, 8.0)]), memory, None)) == chosen
+
     def test_an_arm_is_accepted_when_its_lower_bound_reaches_the_share_of_the_highest_upper_bound(self) -> None:
         terms = terms_of("cs-direct", costs=[0.0, 1.0], alpha=0.5, horizon=1000)
         memory = memory_of("cs-direct", terms)
@@ -356,6 +365,14 @@ class TestCommitting:
         once = memory_of("one-shot-etc", terms)
         assert once.committed.tolist() == [-1, -1]
         assert once.upper.tolist() == [1.0, 1.0]
+
+    @pytest.mark.parametrize("costs", [[0.5, 0.1], None])
+    def test_bounds_begin_at_0_and_1(self, costs: list[float] | None) -> None:
+        for name in ("cs-etc", "cs-ucb"):
+            upper = memory_of(name, terms_of(name, costs=costs, n_arms=2, alpha=0.1, horizon=100)).upper
+            assert float(plain(top_score)(upper)) == 1.0
+        lower = memory_of("cs-etc", terms_of("cs-etc", costs=costs, n_arms=2, alpha=0.1, horizon=100)).lower
+        assert float(plain(largest)(lower)) == 0.0
 
     def test_one_shot_etc_commits_anew_when_the_horizon_grows(self) -> None:
         terms = terms_of("one-shot-etc:tau=1", costs=[0.0, 1.0], alpha=0.0, horizon=100)
