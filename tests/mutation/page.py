@@ -19,7 +19,7 @@ leaves out decorated functions, which all kernels are; cosmic-ray starts a new i
 the tests. `tests/mutation/selection.py` says which tests stand guard over which module: a part of the suite that runs in seconds
 without a compiler. So the scores are those of this part; the whole suite finds at least as many.
 
-This page is written by `{command}`.
+This page is written by `make mutate`.
 
 | room | mutants | tried | found | score |
 |---|---:|---:|---:|---:|
@@ -31,8 +31,8 @@ This page is written by `{command}`.
 {survivors}
 """
 _SAMPLING = """\
-Of a module with more than {sample} mutants, {sample} were tried, drawn with seed {seed}. The score weighs each module by its number
-of mutants; +- is one standard error of that sample.
+Of some modules a sample was tried (`python -m tests.mutation.run --sample {most}`, seed {seed}). The score weighs each module by
+its number of mutants; +- is one standard error of these samples.
 """
 
 
@@ -69,7 +69,7 @@ def unexplained(rooms: dict[str, list[dict[str, Any]]]) -> list[str]:
     return [key for key in found if key not in known]
 
 
-def write_page(path: Path, rooms: dict[str, list[dict[str, Any]]], *, command: str, sample: int | None, seed: int) -> None:
+def write_page(path: Path, rooms: dict[str, list[dict[str, Any]]]) -> None:
     """Write the scores and the survivors of all rooms."""
     rows = []
     for room, modules in rooms.items():
@@ -79,9 +79,11 @@ def write_page(path: Path, rooms: dict[str, list[dict[str, Any]]], *, command: s
         rows.append(
             f"| `{room}` | {mutants:,} | {tried:,} | {tried - sum(len(each['survivors']) for each in modules):,} | {shown} |"
         )
-    sampling = _SAMPLING.format(sample=sample, seed=seed) if sample else "Every mutant was tried.\n"
-    survivors = _survivors(rooms) or "None."
-    path.write_text(_HEAD.format(command=command, rows="\n".join(rows), sampling=sampling, survivors=survivors))
+    sampled = [each for modules in rooms.values() for each in modules if each["tried"] < each["mutants"]]
+    sampling = "Every mutant was tried.\n"
+    if sampled:
+        sampling = _SAMPLING.format(most=max(each["tried"] for each in sampled), seed=sampled[0]["seed"])
+    path.write_text(_HEAD.format(rows="\n".join(rows), sampling=sampling, survivors=_survivors(rooms) or "None."))
 
 
 def _survivors(rooms: dict[str, list[dict[str, Any]]]) -> str:

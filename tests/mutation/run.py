@@ -1,10 +1,11 @@
 """`make mutate`: how many small faults in the rooms that decide would the tests find?
 
-    python -m tests.mutation.run                      every mutant of every module, then docs/mutation.md
+    python -m tests.mutation.run                      every mutant of every module
     python -m tests.mutation.run policies.cs_ids      one module, and what survives
     python -m tests.mutation.run --sample 40          at most 40 mutants of each module, drawn with --seed
 
 What was found is kept in .mutation/results.json: a module is tried again only if it, its tests or its mutants have changed.
+docs/mutation.md is written from what is kept there.
 """
 
 import argparse
@@ -40,12 +41,16 @@ def try_module(module: str, path: Path, *, sample: int | None, seed: int) -> dic
     every = mutate(path.read_text(), module)
     tried = every if sample is None or len(every) <= sample else random.Random(seed).sample(every, sample)
     digest = _digest(path, [mutant.key for mutant in tried])
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if known.get(module, {}).get("digest") != digest:
-        known[module] = {"digest": digest, "mutants": len(every), "tried": len(tried), "survivors": _survivors(path, tried)}
+    found = _known().get(module, {})
+    if found.get("digest") != digest:
+        found = {"digest": digest, "mutants": len(every), "tried": len(tried), "seed": seed, "survivors": _survivors(path, tried)}
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(known, indent=1))
-    return dict(known[module])
+        RESULTS.write_text(json.dumps({**_known(), module: found}, indent=1))
+    return found
+
+
+def _known() -> dict[str, dict[str, Any]]:
+    return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
 
 
 def _survivors(path: Path, tried: list[Mutant]) -> list[dict[str, Any]]:
@@ -65,28 +70,27 @@ def _digest(path: Path, keys: list[str]) -> str:
 
 
 def main() -> None:
-    """Try the mutants, show what survives, and write the page if every module was tried."""
+    """Try the mutants, show what survives, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", help="modules such as intervals or policies.cs_ids; all if none is named")
     parser.add_argument("--sample", type=int, help="the most mutants to try of each module")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     asked = parser.parse_args()
-    rooms: dict[str, list[dict[str, Any]]] = {}
     begun = time.perf_counter()
     for room, module, path in modules():
         if not asked.only or module.removeprefix("thrifty.") in asked.only or room in asked.only:
             found = try_module(module, path, sample=asked.sample, seed=asked.seed)
-            rooms.setdefault(room, []).append({"module": module, **found})
             for survivor in found["survivors"]:
                 print(f"  {path.relative_to(ROOT)}:{survivor['line']}  {survivor['key']}")
             if found["tried"]:
                 print(f"  {module}: {found['tried'] - len(found['survivors'])} of {found['tried']} found", flush=True)
     print(f"{time.perf_counter() - begun:.0f} s")
-    if not asked.only:
-        sampled = f" --sample {asked.sample} --seed {asked.seed}" if asked.sample else ""
-        command = f"python -m tests.mutation.run{sampled}" if sampled else "make mutate"
-        write_page(ROOT / "docs" / "mutation.md", rooms, command=command, sample=asked.sample, seed=asked.seed)
-        _judge(rooms)
+    rooms: dict[str, list[dict[str, Any]]] = {}
+    for room, module, _ in modules():
+        if module in _known():
+            rooms.setdefault(room, []).append(_known()[module])
+    write_page(ROOT / "docs" / "mutation.md", rooms)
+    _judge(rooms)
 
 
 def _judge(rooms: dict[str, list[dict[str, Any]]]) -> None:
