@@ -34,9 +34,10 @@ _TESTS = {
     "thrifty.policies.cs_ucb": _twins("cs-ucb"),
     "thrifty.policies.elimination": [
         f"{_POLICIES}/test_elimination.py",
+        _PINS,
         _TWINS,
         "-k",
-        "test_elimination or (not other_choices and (close or far or one) and pe)",
+        "test_elimination or defaults_and_ranges or (not other_choices and (close or far or one) and pe)",
     ],
     "thrifty.policies.exploration": _twins("cs-etc"),
     "thrifty.policies.information": _twins("draws"),

@@ -223,6 +223,10 @@ class TestExploration:
                 stats[arm].sent += 1
         assert found == [0, 2, 0, -1, -1]
 
+    def test_every_arm_is_due_in_its_turn_and_no_more_even_if_nothing_was_sent(self) -> None:
+        stats, position = statistics([(0, 0.0)] * 3), exploration.start_exploration()
+        assert [int(plain(exploration.next_due)(stats, position, 2)) for _ in range(8)] == [0, 1, 2, 0, 1, 2, -1, -1]
+
     def test_the_horizon_to_reckon_with_grows_by_an_eighth_and_at_least_by_the_arms(self) -> None:
         assert [int(next_horizon(t, 3)) for t in (0, 3, 24, 32, 800)] == [3, 6, 27, 36, 900]
 
@@ -468,6 +472,10 @@ class TestInformation:
     def test_one_arm_alone_may_be_the_best_mixture(self) -> None:
         assert self.mixture([0.1, 0.5], [0.1, 0.4], 3.0) == [0.0, 0.0, 0.0]  # 0.01 against 0.3125; the share would be negative
         assert self.mixture([0.4, 0.5], [0.0, 0.9], 1.01) == [1.0, 1.0, 0.0]
+
+    def test_arms_that_tell_the_same_are_not_mixed(self) -> None:
+        assert self.mixture([0.1, 0.5], [0.2, 0.2], 3.0) == [0.0, 0.0, 0.0]
+        assert self.mixture([0.1, 0.1], [0.1, 0.2], 3.0) == [1.0, 1.0, 0.0]
 
     def test_no_regret_needs_no_information(self) -> None:
         assert self.mixture([0.5, 0.0], [0.3, 0.9], 3.0) == [1.0, 1.0, 0.0]
