@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
 from thrifty import list_policies, policy
+from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
 from thrifty.policies import (
     baselines,
     cs_direct,
@@ -28,7 +31,7 @@ from thrifty.policies.cs_etc import settle_tau
 from thrifty.policies.cs_ids import settle_outset
 from thrifty.policies.ladder import top_score
 from thrifty.policies.maxima import largest
-from thrifty.policies.step import refresh_changed
+from thrifty.policies.step import RuleState, decide, refresh_changed, take_outcome
 from thrifty.problem import Terms
 from thrifty.statistics import Outcome
 from thrifty.streams import beta, make_streams, normal
@@ -247,9 +250,6 @@ class TestRefreshing:
         assert [outcome[:3] for outcome in given] == [(0, 0.25, 0.5), (2, 1.0, 1.0)]
 
     def test_what_was_forgotten_says_what_to_refresh(self) -> None:
-        from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
-        from thrifty.policies.step import RuleState
-
         for changed, arms, again in (
             (0, [0], False),
             (1, [1], False),
@@ -261,6 +261,43 @@ class TestRefreshing:
             state = RuleState(statistics([(4, 1.0), (2, 2.0)]), None)
             shown = plain(refresh_changed)(lambda *a, given=given: given.append(a[-1].arm), None, state, changed)
             assert (given, shown) == (arms, again)
+
+
+class TestStep:
+    def rule(self, *, probe: int = -1, changed: int = 0) -> Any:
+        self.seen: list[int] = []
+        return SimpleNamespace(
+            probe=lambda _stats, _recollection, _t: probe,
+            choose=lambda *_: 1,
+            propensity=lambda *_: 0.25,
+            take_in=lambda *_: changed,
+            observe=lambda _terms, _stats, _memory, outcome: self.seen.append(outcome.arm),
+        )
+
+    def test_a_decision_is_the_rules_unless_a_probe_is_due(self) -> None:
+        state = RuleState(statistics([(3, 0.0), (5, 0.0)]), None)
+        assert plain(decide)(self.rule(), None, state, None, None, 0) == (1, 0.25)
+        arm, propensity = plain(decide)(self.rule(probe=0), None, state, None, None, 0)
+        assert (arm, math.isnan(propensity)) == (0, True)
+        assert [int(each.sent) for each in state.stats] == [4, 6]
+
+    @pytest.mark.parametrize(
+        ("recollection", "changed", "seen", "again"),
+        [
+            (None, RESTART, [1], False),
+            (None, 0, [1], False),
+            ((), NOTHING_ELSE, [1], False),
+            ((), 0, [1, 0], False),
+            ((), EVERYTHING, [1, 0, 1], False),
+            ((), RESTART, [1], True),
+        ],
+    )
+    def test_an_outcome_is_observed_and_what_was_forgotten_is_refreshed(
+        self, recollection: Any, changed: int, seen: list[int], again: bool
+    ) -> None:
+        state, rule = RuleState(statistics([(3, 1.0), (5, 1.0)]), None), self.rule(changed=changed)
+        assert bool(plain(take_outcome)(rule, None, state, recollection, Outcome(1, 1.0, 0.0), 1.0, None)) == again
+        assert self.seen == seen
 
 
 class TestBaselines:
@@ -578,3 +615,21 @@ def test_a_number_is_read_within_its_range() -> None:
 def test_cs_ts_reads_the_price_list() -> None:
     terms = terms_of("cs-ts", costs=[0.5, 0.1], alpha=0.1, horizon=100)
     assert plain(cs_ts.listed_cost)(terms, None, 1, None) == 0.1
+
+
+def test_a_plus_names_a_forgetting_method_unless_it_is_part_of_a_number() -> None:
+    assert policy("cs-etc:tau=100+window=500").label == "cs-etc:tau=100+window=500"
+    assert policy("cs-etc:tau=1e+3").forgetting.label == ""
+    assert policy("cs-etc:tau=1e+3").settings == {"tau": "1e+3"}
+
+
+def test_every_pair_of_parameters_must_be_whole() -> None:
+    with pytest.raises(ValueError, match="cannot read the parameters of 'cs-ts:a=2,b'"):
+        policy("cs-ts:a=2,b")
+
+
+def test_a_file_gives_its_policy(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("from thrifty.policies import list_policies\nPOLICY = list_policies()['cheapest']")
+    assert policy(str(path)).name == "cheapest"
+    assert policy(str(path)).sources == (path.read_text(),)
