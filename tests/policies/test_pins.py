@@ -208,7 +208,7 @@ class TestExploration:
         assert settle_tau(Terms(n_arms=2, costs=None, alpha=0.1, horizon=10), {"tau": 5}) == {"tau": 5}
 
     def test_pulls_are_due_by_tau_or_by_the_horizon(self) -> None:
-        terms, quota = terms_of("cs-etc:tau=3", costs=[0.0, 1.0], alpha=0.1, horizon=100), exploration.start_quota()
+        terms, quota = terms_of("cs-etc:tau=3", costs=[0.0, 1.0], alpha=0.1, horizon=100), plain(exploration.start_quota)()
         pulls_due = plain(exploration.pulls_due)
         assert pulls_due(terms, quota) == 3
         growing = terms._replace(parameters=terms.parameters._replace(tau=0.0))
