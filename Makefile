@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test soak check bench docs clean
+.PHONY: help run serve test soak mutate check bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,6 +21,9 @@ soak: $(READY) ## the long tests: fifty kills each under load; 100,000 steps of 
 	THRIFTY_SOAK=1 $(BIN)/pytest -n 0 tests/service/test_kill.py
 	THRIFTY_SOAK=1 THRIFTY_TWIN_STEPS=100000 $(BIN)/pytest -n 0 tests/router/test_twin.py tests/router/test_twin_replicas.py
 	THRIFTY_SOAK=1 THRIFTY_FUZZ_REQUESTS=100000 THRIFTY_FUZZ_COMPILE=background $(BIN)/pytest -n 0 tests/service/test_fuzz.py
+
+mutate: $(READY) ## put small faults into the rooms that decide, count those that the tests find, and write docs/mutation.md
+	$(BIN)/python -m tests.mutation.run
 
 # A file's tests stay on one core, so that no kernel is compiled twice; but schemathesis gives all its cases one name, and then only one would run.
 # It waits more than it computes, so it runs beside the others.
@@ -48,7 +51,7 @@ docs: $(DOCS_READY) ## set up, then build the documentation into site/; warnings
 	@echo "open site/index.html; for the search, serve it: $(BIN)/python -m http.server --directory site"
 
 clean: ## remove the environment, the caches and the built documentation
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .mutation .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "thrifty needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }

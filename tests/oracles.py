@@ -5,11 +5,13 @@ They share with the package only the random streams, which have tests of their o
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from thrifty.arrays import Floats, Integers
 from thrifty.problem import Instance
 from thrifty.streams import Stream, below, beta, make_streams, normal, uniform
 
@@ -22,6 +24,8 @@ class History:
     horizon: int
     own: Stream
     rewards: list[list[float]] = field(default_factory=list)
+    costs: list[list[float]] | None = None  # of every arm in the order they came; None where costs are known
+    cost_scale: float = 1.0
     rounds: int = 0
     committed: int | None = None
 
@@ -46,8 +50,32 @@ class History:
     def lower(self, arm: int) -> float:
         return max(self.mean(arm) - self.radius(arm), 0.0)
 
+    def mean_cost(self, arm: int) -> float:
+        """What the arm costs; where costs are unknown, on average so far."""
+        if self.costs is None:
+            return float(self.instance.costs[arm])
+        return sum(self.costs[arm]) / len(self.costs[arm])
+
+    def prices(self) -> list[float]:
+        """What every arm costs; where costs are unknown, the lower confidence bound of Algorithm 3."""
+        if self.costs is None:
+            return self.instance.costs.tolist()  # type: ignore[no-any-return]
+        return [max(self.mean_cost(arm) - self.cost_scale * self.radius(arm), 0.0) for arm in range(self.n_arms)]
+
 
 Twin = Callable[[History], int]
+Bound = Callable[[History, int, int], float]  # of an arm, on the upper (1) or the lower (-1) side
+
+
+def paper_bound(history: History, arm: int, side: int) -> float:
+    return history.upper(arm) if side > 0 else history.lower(arm)
+
+
+def hoeffding_bound(history: History, arm: int, side: int) -> float:
+    """Mean +- sqrt(ln(2 K T^2) / (2 n)), clipped."""
+    level = math.log(2 * history.n_arms) + 2 * math.log(history.horizon)
+    width = math.sqrt(0.5 * level / len(history.rewards[arm]))
+    return min(history.mean(arm) + width, 1.0) if side > 0 else max(history.mean(arm) - width, 0.0)
 
 
 def cheapest_feasible(scores: Sequence[float], costs: Sequence[float], floor: float) -> int:
@@ -66,49 +94,60 @@ def tau_of(history: History) -> int:
     return min(math.ceil(tau), history.horizon // history.n_arms)
 
 
-def cs_ucb(history: History) -> int:
+def cs_ucb(history: History, *, bound: Bound = paper_bound) -> int:
     if history.rounds < history.n_arms:
         return history.rounds
-    scores = [history.upper(arm) for arm in range(history.n_arms)]
-    return cheapest_feasible(scores, history.instance.costs.tolist(), (1 - history.instance.alpha) * max(scores))
+    scores = [bound(history, arm, 1) for arm in range(history.n_arms)]
+    return cheapest_feasible(scores, history.prices(), (1 - history.instance.alpha) * max(scores))
 
 
-def cs_etc(history: History) -> int:
-    if history.rounds < history.n_arms * tau_of(history):
+def cs_etc(history: History, *, tau: int | None = None, bound: Bound = paper_bound) -> int:
+    if history.rounds < history.n_arms * (tau or tau_of(history)):
         return history.rounds % history.n_arms
-    uppers = [history.upper(arm) for arm in range(history.n_arms)]
-    floor = (1 - history.instance.alpha) * max(history.lower(arm) for arm in range(history.n_arms))
-    return cheapest_feasible(uppers, history.instance.costs.tolist(), floor)
+    uppers = [bound(history, arm, 1) for arm in range(history.n_arms)]
+    floor = (1 - history.instance.alpha) * max(bound(history, arm, -1) for arm in range(history.n_arms))
+    return cheapest_feasible(uppers, history.prices(), floor)
 
 
-def one_shot_etc(history: History) -> int:
-    if history.rounds >= history.n_arms * tau_of(history) and history.committed is None:
-        history.committed = cs_etc(history)
-    return cs_etc(history) if history.committed is None else history.committed
+def one_shot_etc(history: History, *, tau: int | None = None) -> int:
+    if history.rounds >= history.n_arms * (tau or tau_of(history)) and history.committed is None:
+        history.committed = cs_etc(history, tau=tau)
+    return cs_etc(history, tau=tau) if history.committed is None else history.committed
 
 
 def _cs_ts(draw: Callable[[History, int], float]) -> Twin:
     def choose(history: History) -> int:
         if history.rounds < history.n_arms:
             return history.rounds
-        scores = [draw(history, arm) for arm in range(history.n_arms)]
-        return cheapest_feasible(scores, history.instance.costs.tolist(), (1 - history.instance.alpha) * max(scores))
+        drawn = [(draw(history, arm), _cost_draw(history, arm)) for arm in range(history.n_arms)]
+        scores, prices = zip(*drawn, strict=True)
+        return cheapest_feasible(scores, prices, (1 - history.instance.alpha) * max(scores))
 
     return choose
 
 
-def _beta_draw(history: History, arm: int) -> float:
+def _beta_draw(history: History, arm: int, *, a: float = 1.0, b: float = 1.0) -> float:
     successes = sum(history.rewards[arm])
-    return float(beta(history.own, 1.0 + successes, 1.0 + len(history.rewards[arm]) - successes))
+    return float(beta(history.own, a + successes, b + len(history.rewards[arm]) - successes))
+
+
+def _cost_draw(history: History, arm: int) -> float:
+    """What the arm costs; where costs are unknown, a draw from its posterior on [0, cost_scale] with a uniform prior."""
+    if history.costs is None:
+        return history.mean_cost(arm)
+    spent = sum(history.costs[arm]) / history.cost_scale
+    return history.cost_scale * float(beta(history.own, 1.0 + spent, 1.0 + len(history.costs[arm]) - spent))
 
 
 def _gaussian_draw(history: History, arm: int) -> float:
     return history.mean(arm) + float(normal(history.own)) / math.sqrt(len(history.rewards[arm]))
 
 
-def _shrunk_draw(history: History, arm: int) -> float:
-    n = len(history.rewards[arm])
-    return sum(history.rewards[arm]) / (1.0 + n) + float(normal(history.own)) / math.sqrt(1.0 + n)
+def _shrunk_draw(history: History, arm: int, *, sigma_0: float = 1.0, sigma_n: float = 1.0) -> float:
+    """A draw from the posterior of a N(0, sigma_0^2) prior after n rewards with noise N(0, sigma_n^2): precisions add."""
+    precision = 1 / sigma_0**2 + len(history.rewards[arm]) / sigma_n**2
+    mean = sum(history.rewards[arm]) / sigma_n**2 / precision
+    return mean + float(normal(history.own)) / math.sqrt(precision)
 
 
 def _kl(p: float, q: float) -> float:
@@ -126,25 +165,40 @@ def kl_bound(history: History, arm: int, side: int) -> float:
     return far
 
 
-def cs_direct(history: History) -> int:
+def mixture_bound(history: History, arm: int, side: int) -> float:
+    """The p beyond the mean where the evidence of a uniform mixture against p is ln(K / 0.05), by bisection."""
+    n, won = len(history.rewards[arm]), sum(history.rewards[arm])
+    log_beta = math.lgamma(won + 1) + math.lgamma(n - won + 1) - math.lgamma(n + 2)
+
+    def evidence(p: float) -> float:
+        return log_beta - (won * math.log(p) if won else 0.0) - ((n - won) * math.log(1 - p) if n > won else 0.0)
+
+    near, far = history.mean(arm), 1.0 if side > 0 else 0.0
+    for _ in range(40):
+        middle = (near + far) / 2
+        near, far = (middle, far) if evidence(middle) < math.log(history.n_arms / 0.05) else (near, middle)
+    return far
+
+
+def cs_direct(history: History, *, limit: float = 1.0, bound: Bound = kl_bound) -> int:
     if history.rounds < history.n_arms:
         return history.rounds
     share = 1 - history.instance.alpha
-    uppers = [kl_bound(history, arm, 1) for arm in range(history.n_arms)]
-    lowers = [kl_bound(history, arm, -1) for arm in range(history.n_arms)]
-    candidate = cheapest_feasible(uppers, history.instance.costs.tolist(), share * max(lowers))
+    uppers = [bound(history, arm, 1) for arm in range(history.n_arms)]
+    lowers = [bound(history, arm, -1) for arm in range(history.n_arms)]
+    candidate = cheapest_feasible(uppers, history.prices(), share * max(lowers))
     rival = highest(uppers)
     pulls = [len(rewards) for rewards in history.rewards]
     undecided = lowers[candidate] < share * uppers[rival]
-    may_ask = pulls[rival] < min((history.horizon / history.n_arms) ** (2 / 3), pulls[candidate])
+    may_ask = pulls[rival] < min(limit * (history.horizon / history.n_arms) ** (2 / 3), pulls[candidate])
     return int(rival if undecided and may_ask else candidate)
 
 
 class Elimination:
     """PE-CS, or PE when the reference is given, as a generator of arms: sample, test, go on."""
 
-    def __init__(self, reference: Callable[[Instance], int] | None = None) -> None:
-        self.reference = reference
+    def __init__(self, reference: Callable[[Instance], int] | None = None, *, kappa: int = 5, limit: float = math.inf) -> None:
+        self.reference, self.kappa, self.limit = reference, kappa, limit
 
     def __call__(self, history: History) -> int:
         if history.rounds == 0:
@@ -158,58 +212,83 @@ class Elimination:
     def _beta(self, history: History, m: int) -> float:
         return math.sqrt(math.log(history.horizon * 0.25**m) / (2 * self._tau(history, m)))
 
+    def _last(self, history: History) -> int:
+        return max(int(0.5 * math.log2(history.horizon / math.e)), 0)
+
+    def _spent(self, history: History, arm: int) -> bool:
+        return bool(len(history.rewards[arm]) >= self.limit * (history.horizon / history.n_arms) ** (2 / 3))
+
     def _play(self, history: History) -> Iterator[int]:
-        arms, costs, share = range(history.n_arms), history.instance.costs, 1 - history.instance.alpha
-        last = max(int(0.5 * math.log2(history.horizon / math.e)), 0)
+        arms, costs = range(history.n_arms), history.instance.costs
         yield from arms
         if self.reference is not None:
             reference = self.reference(history.instance)
         else:
-            active = list(arms)
-            for m in itertools.count():
-                while len(active) > 1 or m == 0:
-                    arm = min(active, key=lambda a: (len(history.rewards[a]), a))
-                    if len(history.rewards[arm]) >= self._tau(history, min(m, last)) and m < last:
-                        break
-                    yield arm
-                beta = self._beta(history, m)
-                best = max(history.mean(arm) - beta for arm in active)
-                active = [arm for arm in active if history.mean(arm) + beta >= best]
-                if len(active) == 1:
-                    break
-            reference = active[0]
+            reference = yield from self._search(history)
         for arm in sorted(arms, key=lambda a: (costs[a], a)):
             if arm == reference or costs[arm] >= costs[reference]:
                 break
-            for w in itertools.count():
-                ahead = min(w + 5, last)
-                for sampled, m in ((arm, min(w, last)), (reference, ahead)):
-                    while len(history.rewards[sampled]) < self._tau(history, m):
-                        yield sampled
-                beta, reference_beta = self._beta(history, min(w, last)), self._beta(history, ahead)
-                if share * (history.mean(reference) + reference_beta) < history.mean(arm) - beta:
-                    yield from itertools.repeat(arm)
-                if history.mean(arm) + beta < share * (history.mean(reference) - reference_beta):
-                    break
-                while w >= last:  # the published algorithm goes on sampling both
-                    few = len(history.rewards[arm]) <= len(history.rewards[reference])
-                    yield arm if few else reference
-                    if share * (history.mean(reference) + reference_beta) < history.mean(arm) - beta:
-                        yield from itertools.repeat(arm)
-                    if history.mean(arm) + beta < share * (history.mean(reference) - reference_beta):
-                        break
-                if w >= last:
-                    break
+            if (yield from self._is_good_enough(history, arm, reference)):
+                yield from itertools.repeat(arm)
         yield from itertools.repeat(reference)
+
+    def _search(self, history: History) -> Generator[int, None, int]:
+        active, m, last = list(range(history.n_arms)), 0, self._last(history)
+        while len(active) > 1:
+            arm = min(active, key=lambda a: (len(history.rewards[a]), a))
+            if self._spent(history, arm):
+                return max(active, key=history.mean)
+            if len(history.rewards[arm]) < self._tau(history, m):
+                yield arm
+                continue
+            beta = self._beta(history, m)
+            best = max(history.mean(arm) - beta for arm in active)
+            active = [arm for arm in active if history.mean(arm) + beta >= best]
+            if m < last:
+                m += 1
+            elif self.limit < math.inf:
+                return max(active, key=history.mean)
+            elif len(active) > 1:
+                yield min(active, key=lambda a: (len(history.rewards[a]), a))
+        return active[0]
+
+    def _is_good_enough(self, history: History, arm: int, reference: int) -> Generator[int, None, bool]:
+        share, w, last = 1 - history.instance.alpha, 0, self._last(history)
+        while True:
+            ahead = min(w + self.kappa, last)
+            for sampled, m in ((arm, w), (reference, ahead)):
+                while len(history.rewards[sampled]) < self._tau(history, m) and not self._spent(history, sampled):
+                    yield sampled
+            beta, reference_beta = self._beta(history, w), self._beta(history, ahead)
+            if share * (history.mean(reference) + reference_beta) < history.mean(arm) - beta:
+                return True
+            if history.mean(arm) + beta < share * (history.mean(reference) - reference_beta):
+                return False
+            if w < last and not self._spent(history, arm):
+                w += 1
+            elif self.limit < math.inf:
+                return True  # the benefit of the doubt
+            else:  # the published algorithm goes on sampling both
+                few = len(history.rewards[arm]) <= len(history.rewards[reference])
+                yield arm if few else reference
 
 
 class InformationDirected:
-    """CS-IDS by the formulas, with numpy: 30 draws, power 3, foresight 0.5, leniency 0.7."""
+    """CS-IDS by the formulas, with numpy."""
+
+    def __init__(
+        self, *, draws: int = 30, power: float = 3, foresight: float = 0.5, leniency: float = 0.7, exchange: float = 1
+    ) -> None:
+        self.n, self.power, self.foresight, self.price = draws, power, foresight, leniency * exchange
 
     def __call__(self, history: History) -> int:
         k = history.n_arms
         if history.rounds == 0:
-            self.turn, self.draws, self.stale = 0, np.zeros((30, k)), set(range(k))
+            self.turn, self.stale = 0, set(range(k))
+            self.draws, self.costs = np.zeros((self.n, k)), np.zeros((self.n, k))
+            if history.costs is None:
+                spread = np.ptp(history.instance.costs)
+                self.costs[:] = history.instance.costs / (spread if spread > 0 else 1.0)
         if history.rounds < k:
             self.played = history.rounds
             return history.rounds
@@ -218,48 +297,56 @@ class InformationDirected:
         self.turn = (self.turn + 1) % k
         self.stale.add(self.turn)
         for arm in sorted(self.stale):
-            self.draws[:, arm] = [_beta_draw(history, arm) for _ in range(30)]
+            self.draws[:, arm] = [_beta_draw(history, arm) for _ in range(self.n)]
+            if history.costs is not None:
+                self.costs[:, arm] = [_cost_draw(history, arm) / history.cost_scale for _ in range(self.n)]
         self.stale = set()
         self.played = self._choose(history)
         return self.played
 
     def _choose(self, history: History) -> int:
-        costs = history.instance.costs
-        spread = costs.max() - costs.min()
-        costs = costs / (spread if spread > 0 else 1.0)
+        each, costs = np.arange(self.n), self.costs
         floors = (1 - history.instance.alpha) * self.draws.max(axis=1)
-        optima = np.array(
-            [
-                min(np.flatnonzero(draw >= floor), key=lambda a: (costs[a], a))
-                for draw, floor in zip(self.draws, floors, strict=True)
-            ]
-        )
+        optima = np.array([min(np.flatnonzero(self.draws[m] >= floors[m]), key=lambda a: (costs[m, a], a)) for m in each])
         quality = np.maximum(floors[:, None] - self.draws, 0).mean(axis=0)
-        price = np.maximum(costs[None, :] - costs[optima][:, None], 0).mean(axis=0)
-        r = 0.7 * quality + price
-        overall = self.draws.mean(axis=0)
-        v = sum((optima == o).mean() * (self.draws[optima == o].mean(axis=0) - overall) ** 2 for o in set(optima.tolist()))
-        v = np.asarray(v)
-        ahead = int(np.argmin(r - 0.5 * (history.horizon / history.n_arms) ** (2 / 3) * v))
+        dearer = np.maximum(costs - costs[each, optima][:, None], 0).mean(axis=0)
+        r = self.price * quality + dearer
+        v = self._spread(self.draws, optima)
+        if history.costs is not None:
+            v = v + self._spread(costs, optima)
+        ahead = int(np.argmin(r - self.foresight * (history.horizon / history.n_arms) ** (2 / 3) * v))
         if r[ahead] > r.min():
             return ahead
         if r.min() <= 0:
             return int(np.argmin(r))
+        return self._mixture(history, r, v)
+
+    def _spread(self, drawn: Floats, optima: Integers) -> Floats:
+        """The variance, over which arm is optimal, of every arm's conditional mean."""
+        overall = drawn.mean(axis=0)
+        parts = [(optima == o).mean() * (drawn[optima == o].mean(axis=0) - overall) ** 2 for o in set(optima.tolist())]
+        return np.asarray(sum(parts))
+
+    def _mixture(self, history: History, r: Floats, v: Floats) -> int:
         best = (np.inf, int(np.argmin(r)), int(np.argmin(r)), 0.0)
         for arm in range(history.n_arms):
             if v[arm] > 0:
-                best = min(best, (r[arm] ** 3 / v[arm], arm, arm, 0.0), key=lambda option: option[0])
+                best = min(best, (r[arm] ** self.power / v[arm], arm, arm, 0.0), key=lambda option: option[0])
         for a, b in itertools.product(range(history.n_arms), repeat=2):
             dr, dv = r[b] - r[a], v[b] - v[a]
             if dr > 0 and dv > 0:
-                share = float(np.clip((dv * r[a] - 3 * dr * v[a]) / (2 * dr * dv), 0, 1))
+                share = float(np.clip((dv * r[a] - self.power * dr * v[a]) / ((self.power - 1) * dr * dv), 0, 1))
                 if v[a] + share * dv > 0:
-                    best = min(best, ((r[a] + share * dr) ** 3 / (v[a] + share * dv), a, b, share), key=lambda option: option[0])
+                    ratio = (r[a] + share * dr) ** self.power / (v[a] + share * dv)
+                    best = min(best, (ratio, a, b, share), key=lambda option: option[0])
         return best[2] if uniform(history.own) < best[3] else best[1]
 
 
 class ImportanceWeighted:
-    """CS-EXP3 by its formulas: explore 0.5, rate 1."""
+    """CS-EXP3 by its formulas."""
+
+    def __init__(self, *, explore: float = 0.5, rate: float = 1.0) -> None:
+        self.explore, self.rate = explore, rate
 
     gains: list[float]
     chances: list[float]
@@ -271,12 +358,12 @@ class ImportanceWeighted:
             self.gains = [0.0] * k
         else:
             self.gains[self.played] += history.rewards[self.played][-1] / self.chances[self.played]
-        explored = min(0.5 * (k * math.log(k + 1) / history.horizon) ** (1 / 3), 0.5)
+        explored = min(self.explore * (k * math.log(k + 1) / history.horizon) ** (1 / 3), 0.5)
         floor = (1 - history.instance.alpha) * max(self.gains)
         by_cost = sorted(range(k), key=lambda arm: (history.instance.costs[arm], arm))
         left, self.chances = 1.0, [0.0] * k
         for arm in by_cost:
-            taken = left * math.exp(-(explored / k) * max(floor - self.gains[arm], 0.0))
+            taken = left * math.exp(-(self.rate * explored / k) * max(floor - self.gains[arm], 0.0))
             self.chances[arm] = explored / k + (1.0 - explored) * taken
             left -= taken
         ticket = float(uniform(history.own))
@@ -296,18 +383,18 @@ def ucb1(history: History) -> int:
     )
 
 
-def ts(history: History) -> int:
-    return highest([_beta_draw(history, arm) for arm in range(history.n_arms)])
+def ts(history: History, *, a: float = 1.0, b: float = 1.0) -> int:
+    return highest([_beta_draw(history, arm, a=a, b=b) for arm in range(history.n_arms)])
 
 
-def scalarised(history: History) -> int:
+def scalarised(history: History, *, weight: float = 1.0) -> int:
     if history.rounds < history.n_arms:
         return history.rounds
-    return highest([history.mean(arm) + history.radius(arm) - 1.0 * history.instance.costs[arm] for arm in range(history.n_arms)])
+    return highest([history.mean(arm) + history.radius(arm) - weight * history.mean_cost(arm) for arm in range(history.n_arms)])
 
 
-def best_known(history: History) -> int:
-    if history.rounds < 50 * history.n_arms:
+def best_known(history: History, *, tries: int = 50) -> int:
+    if history.rounds < tries * history.n_arms:
         return history.rounds % history.n_arms
     return highest([history.mean(arm) for arm in range(history.n_arms)])
 
@@ -317,7 +404,9 @@ def round_robin(history: History) -> int:
 
 
 def cheapest(history: History) -> int:
-    return int(np.argmin(history.instance.costs))
+    if history.costs is not None and history.rounds < history.n_arms:
+        return history.rounds
+    return min(range(history.n_arms), key=history.mean_cost)
 
 
 def uniform_choice(history: History) -> int:
@@ -351,16 +440,65 @@ TWINS: dict[str, Twin] = {
 }
 
 
-def play(twin: Twin, instance: Instance, horizon: int, seed: int, run: int = 0) -> list[int]:
-    """The arms a twin chooses in one run with Bernoulli rewards."""
+# Every parameter away from its default.
+SET_TWINS: dict[str, Twin] = {
+    "cs-ucb:interval=hoeffding": partial(cs_ucb, bound=hoeffding_bound),
+    "cs-ucb:interval=kl": partial(cs_ucb, bound=kl_bound),
+    "cs-ucb:interval=mixture": partial(cs_ucb, bound=mixture_bound),
+    "cs-ts:a=2,b=5": _cs_ts(partial(_beta_draw, a=2.0, b=5.0)),
+    "cs-ts:prior=shrunk,sigma_0=2": _cs_ts(partial(_shrunk_draw, sigma_0=2.0)),
+    "cs-ts:prior=shrunk,sigma_n=0.5": _cs_ts(partial(_shrunk_draw, sigma_n=0.5)),
+    "cs-etc:tau=7": partial(cs_etc, tau=7),
+    "cs-etc:tau=7,interval=hoeffding": partial(cs_etc, tau=7, bound=hoeffding_bound),
+    "cs-etc:tau=7,interval=mixture": partial(cs_etc, tau=7, bound=mixture_bound),
+    "one-shot-etc:tau=7": partial(one_shot_etc, tau=7),
+    "cs-ids:draws=7": InformationDirected(draws=7),
+    "cs-ids:power=2": InformationDirected(power=2),
+    "cs-ids:foresight=2": InformationDirected(foresight=2),
+    "cs-ids:leniency=2": InformationDirected(leniency=2),
+    "cs-ids:exchange=0.3": InformationDirected(exchange=0.3),
+    "cs-direct:limit=0.3": partial(cs_direct, limit=0.3),
+    "cs-direct:interval=mixture": partial(cs_direct, bound=mixture_bound),
+    "cs-exp3:explore=2": ImportanceWeighted(explore=2.0),
+    "cs-exp3:rate=9": ImportanceWeighted(rate=9.0),
+    "pe:reference=1": Elimination(lambda _: 1),
+    "pe:kappa=0": Elimination(lambda instance: int(np.argmax(instance.costs)), kappa=0),
+    "pe:limit=0.5": Elimination(lambda instance: int(np.argmax(instance.costs)), limit=0.5),
+    "pe-cs:kappa=0": Elimination(kappa=0),
+    "pe-cs:limit=0.7": Elimination(limit=0.7),
+    "ts:a=2,b=5": partial(ts, a=2.0, b=5.0),
+    "scalarised:weight=0.3": partial(scalarised, weight=0.3),
+    "best-known:tries=7": partial(best_known, tries=7),
+}
+
+
+def play(
+    twin: Twin,
+    instance: Instance,
+    horizon: int,
+    seed: int,
+    run: int = 0,
+    *,
+    cost_scale: float | None = None,
+) -> list[int]:
+    """The arms a twin chooses in one run with Bernoulli rewards.
+
+    With a `cost_scale`, costs are unknown: an outcome costs all of `cost_scale` or nothing, and the instance has the means.
+    """
     world, own = make_streams(seed, np.array([[run, 0], [run, 1]]))
     history = History(instance, horizon, own, rewards=[[] for _ in range(instance.n_arms)])
+    if cost_scale is not None:
+        history.costs, history.cost_scale = [[] for _ in range(instance.n_arms)], cost_scale
     arms = []
-    for _ in range(horizon):
-        arm = twin(history)
-        history.rewards[arm].append(1.0 if uniform(world) < instance.means[arm] else 0.0)
-        history.rounds += 1
-        arms.append(arm)
+    with np.errstate(over="ignore"):  # the words of a stream wrap around
+        for _ in range(horizon):
+            arm = twin(history)
+            history.rewards[arm].append(1.0 if uniform(world) < instance.means[arm] else 0.0)
+            if history.costs is not None:
+                share = instance.costs[arm] / history.cost_scale
+                history.costs[arm].append(history.cost_scale if uniform(world) < share else 0.0)
+            history.rounds += 1
+            arms.append(arm)
     return arms
 
 

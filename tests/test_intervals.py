@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thrifty import Instance, simulate
 from thrifty.arrays import Floats
 from thrifty.compiled import builder
-from thrifty.intervals import INTERVALS, hoeffding, kl, mixture, paper
+from thrifty.intervals import INTERVALS, hoeffding, kl, mixture, paper, paper_level, radius
 from thrifty.policies.contract import RuleTerms
 
 Bound = Callable[[RuleTerms, int, float, float], float]
@@ -92,3 +92,67 @@ def test_mixture_is_the_only_one_that_needs_no_horizon() -> None:
     other = TERMS._replace(horizon=10**9)
     assert mixture(TERMS, 100, 40.0, 1.0) == mixture(other, 100, 40.0, 1.0)
     assert kl(TERMS, 100, 40.0, 1.0) < kl(other, 100, 40.0, 1.0)
+
+
+class TestByHand:
+    """Every constant of the bounds, by values worked out on paper. K = 2 and T = 100, so that ln T = 4.605170."""
+
+    TERMS = RuleTerms(np.array([1.0, 0.0]), np.array([1, 0]), 0.1, 100, (), ())
+
+    def both(self, interval: str, n: float, total: float) -> list[float]:
+        return [round(BOUNDS[interval](self.TERMS, n, total, side), 6) for side in (-1.0, 1.0)]  # type: ignore[arg-type]
+
+    def test_paper(self) -> None:
+        # sqrt(2 * 4.605170 / 100) = sqrt(0.0921034) = 0.303485
+        assert self.both("paper", 100, 40.0) == [0.096515, 0.703485]
+        assert self.both("paper", 100, 90.0) == [0.596515, 1.0]
+        assert self.both("paper", 100, 10.0) == [0.0, 0.403485]
+
+    def test_hoeffding(self) -> None:
+        # ln(2 * 2 * 100^2) = ln 40000 = 10.596635; sqrt(10.596635 / 200) = 0.230181
+        assert self.both("hoeffding", 100, 40.0) == [0.169819, 0.630181]
+
+    def test_kl(self) -> None:
+        # n kl(0, q) = -n ln(1 - q), so q = 1 - exp(-10.596635 / 100) = 0.100545; and the mirror image of it.
+        assert self.both("kl", 100, 0.0) == [0.0, 0.100545]
+        assert self.both("kl", 100, 100.0) == [0.899455, 1.0]
+        # At the mean 1/2: kl(1/2, q) = -ln(4 q (1 - q)) / 2 = 0.10596635, so q (1 - q) = exp(-0.2119327) / 4 = 0.202255 and
+        # q = 1/2 +- sqrt(1/4 - 0.202255) = 1/2 +- 0.218507.
+        assert self.both("kl", 100, 50.0) == [0.281493, 0.718507]
+
+    def test_forty_halvings(self) -> None:
+        # Without a reward the bound is 1 - exp(-ln(40000) / 64); bisection of [0, 1] ends at the next multiple of 2^-40 above it.
+        wanted = math.ceil((1 - math.exp(-math.log(40_000) / 64)) * 2**40) / 2**40
+        assert BOUNDS["kl"](self.TERMS, 64, 0.0, 1.0) == wanted
+
+    def test_kl_after_one_outcome(self) -> None:
+        # 1 - exp(-10.596635) = 0.999975
+        assert self.both("kl", 1, 0.0) == [0.0, 0.999975]
+
+    def test_mixture(self) -> None:
+        # No reward: B(1, n + 1) = 1 / (n + 1), so -ln 101 - 100 ln(1 - p) = ln(2 / 0.05) = ln 40 and
+        # p = 1 - exp(-ln(4040) / 100) = 1 - exp(-0.08304) = 0.079686; and the mirror image of it.
+        assert self.both("mixture", 100, 0.0) == [0.0, 0.079686]
+        assert self.both("mixture", 100, 100.0) == [0.920314, 1.0]
+        # One of each: B(2, 2) = 1/6, so -ln 6 - ln(p (1 - p)) = ln 40, p (1 - p) = 1/240 and p = 1/2 +- sqrt(1/4 - 1/240).
+        assert self.both("mixture", 2, 1.0) == [0.004184, 0.995816]
+
+    def test_mixture_after_one_outcome(self) -> None:
+        # -ln 2 - ln(1 - p) = ln 40: p = 1 - 1/80.
+        assert self.both("mixture", 1, 0.0) == [0.0, 0.9875]
+        assert self.both("mixture", 1, 1.0) == [0.0125, 1.0]
+
+    def test_mixture_of_sums_that_rounding_took_out_of_range(self) -> None:
+        assert self.both("mixture", 100, -1e-12) == self.both("mixture", 100, 0.0)
+        assert self.both("mixture", 100, 100.0 + 1e-12) == self.both("mixture", 100, 100.0)
+
+    def test_the_levels(self) -> None:
+        assert paper_level(100) == pytest.approx(9.210340)
+        assert radius(9.0, 4.0) == 1.5
+
+    def test_fractions_of_an_outcome_count_as_one_in_a_radius(self) -> None:
+        # Outcomes that are forgotten or borrowed have a weight; the paper's radius is then that of one outcome at least.
+        wide = RuleTerms(np.array([1.0, 0.0]), np.array([1, 0]), 0.1, 1, (), ())  # ln 1 = 0: no radius
+        assert paper(wide, 0.5, 0.4, 1.0) == 0.4
+        assert paper(wide, 1.0, 0.4, 1.0) == 0.4
+        assert paper(wide, 2.0, 0.4, -1.0) == 0.2

@@ -4,7 +4,16 @@ from hypothesis import strategies as st
 
 from thrifty.policies import cheapest_feasible
 from thrifty.policies.ladder import build_ladder, build_priced_ladder, cheapest_above, place, set_price, top_score
-from thrifty.policies.maxima import build_maximum, build_tree, change, first_leaf_from, largest, largest_between, set_leaf, value_of
+from thrifty.policies.maxima import (
+    build_maximum,
+    build_tree,
+    change,
+    first_leaf_from,
+    largest,
+    largest_between,
+    set_leaf,
+    value_of,
+)
 
 values = st.one_of(st.sampled_from([0.0, 0.45, 0.5, 1.0]), st.floats(0.0, 1.0))
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
-from thrifty.policies import cheapest_feasible
+from thrifty.policies import cheapest_feasible, highest
 
 # Few distinct values, so that ties in cost and in score are common.
 costs = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -24,6 +24,16 @@ def test_an_arm_exactly_on_the_floor_is_taken() -> None:
 
 def test_equal_costs_go_to_the_higher_score_then_the_lower_index() -> None:
     assert cheapest_feasible(np.array([0.8, 0.9, 0.9]), np.array([0.5, 0.5, 0.5]), 0.7) == 1
+
+
+def test_a_later_arm_wins_only_if_it_is_cheaper_or_as_cheap_and_better() -> None:
+    assert cheapest_feasible(np.array([0.9, 0.8]), np.array([0.5, 0.5]), 0.7) == 0
+    assert cheapest_feasible(np.array([0.8, 0.9]), np.array([0.1, 0.5]), 0.7) == 0
+    assert cheapest_feasible(np.array([0.1, 0.9, 0.8]), np.array([0.0, 0.1, 0.5]), 0.7) == 1
+
+
+def test_equal_scores_go_to_the_lower_index() -> None:
+    assert highest(np.array([0.2, 0.5, 0.5])) == 1
 
 
 def test_the_top_arm_is_feasible_even_when_every_score_is_negative() -> None:

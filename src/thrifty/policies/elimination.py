@@ -3,7 +3,12 @@
 Round m has gap 2^-m, tau_m = ceil(2 ln(T gap^2) / gap^2) samples and beta_m = sqrt(ln(T gap^2) / (2 tau_m)), down to T gap^2 >= e.
 PE knows the reference arm l. For each cheaper arm j, in cost order: sample j to tau_w and l to tau_(w + kappa); settle on j when
 (1 - alpha)(mu_l + beta_l) < mu_j - beta_j, drop it when mu_j + beta_j < (1 - alpha)(mu_l - beta_l), else go to the next round. When
-none is left, play l. PE-CS finds l first, by improved UCB over all arms, and keeps the samples.
+none is left, play l. PE-CS finds l first, by improved UCB [Auer2010] over all arms, and keeps the samples: at the end of every
+round, the last one included, an arm with mu + beta_m below the highest mu - beta_m is dropped, until one is left.
+
+What happens after the last round is not published. Here both the search and the pair test go on: they sample their arms in turn
+and test again after each sample, with the beta of the last round. It costs nothing in the guarantee: a mean of n samples is a
+martingale backwards in n, so the chance that it ever leaves mu +- beta after tau samples has the same Hoeffding bound as at tau.
 
 Known weak point: with tied top arms the search for l never ends, and with an arm on the floor the pair never separates: both go on
 sampling dear arms. `limit` repairs it: no arm is sampled for a test beyond limit (T/K)^(2/3) times; then the highest mean is the
@@ -13,6 +18,8 @@ Without a horizon, all tests are made again whenever the horizon they reckon wit
 
 References
 ----------
+[Auer2010] Auer, Ortner, "UCB revisited: improved regret bounds for the stochastic multi-armed bandit problem", Periodica
+Mathematica Hungarica 61.
 [Juneja2025] Juneja, Joe-Wong, Yagan, "Pairwise elimination with instance-dependent guarantees for bandits with cost subsidy",
 ICLR 2025.
 
@@ -117,21 +124,23 @@ def _next_sample(terms, stats, memory):
 
 @kernel
 def _sample_of_search(terms, stats, memory):
-    """The next arm to sample in the search for the reference; -1 when a round of it was just closed."""
+    """The next arm to sample in the search for the reference; -1 when a round of it was just closed, or the search."""
     state = memory.state[0]
     fewest = _fewest_sent(stats, memory.active)
-    wanted = _samples(terms, state.search_round)
-    if stats[fewest].sent < wanted and not _spent(terms, stats[fewest].sent):
-        return fewest
-    if state.search_round < _last_round(terms) and not _spent(terms, stats[fewest].sent):
-        _eliminate(stats, memory, _width(terms, state.search_round))
-        state.search_round += 1
-    elif terms.parameters.limit == 0.0:
-        return fewest  # the published algorithm samples the tied arms in turn until the end
-    else:
-        _keep_highest_mean(stats, memory)
     if _count(memory.active) == 1:
-        state.reference = _fewest_sent(stats, memory.active)
+        state.reference = fewest
+        return -1
+    spent = _spent(terms, stats[fewest].sent)
+    if stats[fewest].sent < _samples(terms, state.search_round) and not spent:
+        return fewest
+    if not spent:
+        _eliminate(stats, memory, _width(terms, state.search_round))
+    if state.search_round < _last_round(terms) and not spent:
+        state.search_round += 1
+    elif terms.parameters.limit > 0.0:
+        _keep_highest_mean(stats, memory)
+    elif _count(memory.active) > 1:
+        return _fewest_sent(stats, memory.active)
     return -1
 
 
