@@ -14,6 +14,10 @@ settings.load_profile("thrifty")
 os.environ["THRIFTY_COMPILE"] = "never"
 
 
+# They are programs, and turn the compiler off for their process.
+collect_ignore = ["mutation/run.py", "mutation/trial.py"]
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     server = Postgres()
