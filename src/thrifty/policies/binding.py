@@ -71,8 +71,8 @@ def explaining_faults(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) 
         with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
             yield
     except ArmOutOfRangeError:
-        told = streams[(streams[:, 2:] == REFUSED).all(axis=1)].view(np.int64)
-        arm, t = (int(number) for number in told[0, :2])
+        marked = streams[(streams[:, 2:] == REFUSED).all(axis=1)].view(np.int64)
+        arm, t = (int(number) for number in marked[0, :2])
         raise ValueError(
             f"{chosen.label} chose arm {arm} in round {t + 1}, and there are {n_arms} arms: "
             f"choose must return a whole number from 0 to {n_arms - 1}"

@@ -43,7 +43,7 @@ _WORLDS = (
 """Worlds to try a policy in, and after how many rounds outcomes come back."""
 
 
-def _ways(chosen: Policy, world: Instance) -> Iterator[tuple[Rule, Terms, dict[str, float]]]:
+def _rules_of(chosen: Policy, world: Instance) -> Iterator[tuple[Rule, Terms, dict[str, float]]]:
     """The rule for known and, where there is one, for unknown costs."""
     for costs in (world.costs, None):
         if costs is not None or chosen.rule_for_unknown_costs is not None:
@@ -57,7 +57,7 @@ def _faults(chosen: Policy) -> list[Fault]:
     parts = _parts(chosen)
     for world, delay in _WORLDS:
         found: list[Fault] = []
-        for rule, terms, numbers in _ways(chosen, world):
+        for rule, terms, numbers in _rules_of(chosen, world):
             found += list(look_at_functions(rule, parts)) or try_under(rule, parts, terms, numbers, delay, _BUDGET_S)
         if found:
             return found
@@ -70,7 +70,7 @@ def _parts(chosen: Policy) -> Any:
 
 
 def _refusals(chosen: Policy) -> Iterator[str]:
-    for _, terms, numbers in _ways(chosen, _WORLDS[0][0]):
+    for _, terms, numbers in _rules_of(chosen, _WORLDS[0][0]):
         streams, given = make_streams(1, np.array([[0]])), given_terms(terms, numbers)
         try:
             play = partial(bind_rule(play_few, chosen, terms, numbers), given, streams[0], 100)

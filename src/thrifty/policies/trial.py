@@ -188,12 +188,12 @@ def _fault_of(error: Exception, where: str, code: CodeType) -> Fault:
     if isinstance(error, EndlessCallError):
         return Fault(f"{line}: {where} did not return within {_LIMIT_S:g} seconds: let the loop end")
     only_plain = isinstance(error, (ArithmeticError, NotImplementedError)) or "math domain error" in str(error)
-    said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    message = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     remark = " (compiled code would read or write past the end of the array)" if isinstance(error, IndexError) else ""
     remark = (
         " (a router, which interprets it at first, would stop; compiled code goes on with inf or NaN)" if only_plain else remark
     )
-    return Fault(f"{line}: {where} raises {said}{remark}", grave=not only_plain)
+    return Fault(f"{line}: {where} raises {message}{remark}", grave=not only_plain)
 
 
 def look_at_functions(rule: Rule, parts: Any) -> Iterator[Fault]:
