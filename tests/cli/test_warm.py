@@ -13,7 +13,7 @@ def test_policies_are_compiled_into_the_cache(
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines[:2]] == ["uniform", "uniform, unknown costs"]
     assert str(tmp_path) in lines[-1]
-    assert list(tmp_path.rglob("thrifty_uniform_*.nbc"))
+    assert list(tmp_path.rglob("thrifty_uniform_*.kernel"))
 
 
 @pytest.mark.parametrize(("policy", "message"), [("oracle", "is given the truth"), ("cs-idz", "did you mean cs-ids?")])

@@ -46,13 +46,14 @@ def test_a_thousand_arms_change_nothing(label: str) -> None:
 
 @pytest.mark.parametrize("label", EVERY)
 def test_counts_add_up_and_repeat(label: str) -> None:
-    first, again = (simulate(INSTANCES["tied costs"], label, horizon=200, runs=3, seed=4)[label] for _ in range(2))
+    first, again = (simulate(INSTANCES["tied costs"], label, horizon=200, runs=3, seed=4, trace=True)[label] for _ in range(2))
     assert (first.pulls.sum(axis=2)[:, -1] == 200).all()
     assert (np.diff(first.pulls, axis=1) >= 0).all()
     assert (first.pulls == again.pulls).all()
 
 
 @pytest.mark.parametrize("label", [label for label in EVERY if policy(label).rule_for_unknown_costs])
+@pytest.mark.usefixtures("uncompiled")
 def test_policies_that_learn_costs_run_without_knowing_them(label: str) -> None:
     world = World([0.5, 0.48, 0.1], [Beta(8, 2), Beta(2, 8), Beta(1, 9)], 0.1)
     pulls = simulate(world, label, horizon=500, runs=2, seed=1)[label].pulls

@@ -128,7 +128,7 @@ def test_an_error_of_one_policy_does_not_wait_for_the_others() -> None:
 
     simulate(TWO, "uniform", horizon=100, runs=1)
     with pytest.raises(ValueError, match="late chose arm 9"):
-        simulate(TWO, [late(9, 3), "uniform"], horizon=10**12, runs=2, checkpoints=1)  # hours of uniform
+        simulate(TWO, [late(9, 1000), "uniform"], horizon=10**12, runs=2, checkpoints=1)  # hours of uniform
 
 
 def test_jobs_run_side_by_side_and_keep_their_order() -> None:
