@@ -1,13 +1,10 @@
 import os
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.postgres import Postgres
-from thrifty.compiled import interpreted
 
 # Kernels compile on first use, so there is no deadline; examples are the same on every run, so that a failure can be repeated.
 settings.register_profile("thrifty", deadline=None, derandomize=True)
@@ -16,6 +13,8 @@ settings.load_profile("thrifty")
 # Routers run their policies interpreted, which gives the same results, unless a test says otherwise.
 os.environ["THRIFTY_COMPILE"] = "never"
 
+
+pytest_plugins = ["tests.plain"]
 
 # They are programs, and turn the compiler off for their process.
 collect_ignore = ["mutation/run.py", "mutation/trial.py"]
@@ -26,16 +25,6 @@ def postgres() -> Iterator[Postgres]:
     server = Postgres()
     yield server
     server.close()
-
-
-@pytest.fixture
-def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulations run as plain Python, the same to the bit: short ones take longer to compile than to play."""
-
-    def bind(drive: Callable[..., Any], constants: Mapping[str, Any], **_options: Any) -> Callable[..., Any]:
-        return partial(interpreted(drive), *(interpreted(value) for value in constants.values()))
-
-    monkeypatch.setattr("thrifty.policies.binding.bind", bind)
 
 
 @pytest.fixture

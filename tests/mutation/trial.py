@@ -31,7 +31,7 @@ import pytest
 from tests.mutation.mutants import Mutant
 
 _MEMORY = 4 << 30
-_OPTIONS = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-s", "--noconftest"]
+_OPTIONS = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-s", "--noconftest", "-p", "tests.plain"]
 hypothesis.settings.register_profile("trial", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("trial")
 
