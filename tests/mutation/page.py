@@ -14,10 +14,11 @@ theorems, and runs the tests of that module: a comparison that is off by its edg
 and so on. A fault that no test notices *survives*. The score of a room is the share of its faults that are noticed. Messages,
 docstrings and annotations are left alone.
 
+Modules of `policies` that only read, check or cite policies are left out.
+
 The compiler is off, so that a fault in a kernel costs no compilation. The mutants are made by `tests/mutation/mutants.py`. mutmut
-leaves out decorated functions, which all kernels are; cosmic-ray starts a new interpreter for each mutant, which takes longer than
-the tests. `tests/mutation/selection.py` says which tests stand guard over which module: a part of the suite that runs in seconds
-without a compiler. So the scores are those of this part; the whole suite finds at least as many.
+leaves out decorated functions, which all kernels are. `tests/mutation/selection.py` says
+which tests stand guard over which module: a part of the suite that runs in seconds without a compiler. So the scores are those of this part; the whole suite finds at least as many.
 
 This page is written by `make mutate`.
 

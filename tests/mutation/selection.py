@@ -7,6 +7,9 @@ ROOMS = {
     "theory": ["theory/*.py"],
 }
 
+LEFT_OUT = {f"thrifty.policies.{name}" for name in ("checking", "files", "identity", "references", "refusals", "trial")}
+"""Modules that decide nothing: they read, check and cite policies."""
+
 _POLICIES = "tests/policies"
 _PINS = f"{_POLICIES}/test_pins.py"
 _TWINS = f"{_POLICIES}/test_twins.py"
@@ -26,6 +29,7 @@ _TESTS = {
         "not covers and not hardly_ever and not holds_for and not lower_the_regret",
     ],
     "thrifty.policies.baselines": _twins("ucb1", "[ts", "scalarised", "best-known", "round-robin", "cheapest", "uniform", "oracle"),
+    "thrifty.policies.binding": [f"{_POLICIES}/test_range.py", _PINS, "-k", "not other_pieces and not hide"],
     "thrifty.policies.cs_direct": _twins("cs-direct"),
     "thrifty.policies.cs_etc": _twins("cs-etc"),
     "thrifty.policies.cs_exp3": _twins("cs-exp3"),
