@@ -18,7 +18,8 @@ Modules of `policies` that only read, check or cite policies are left out.
 
 The compiler is off, so that a fault in a kernel costs no compilation. The mutants are made by `tests/mutation/mutants.py`. mutmut
 leaves out decorated functions, which all kernels are. `tests/mutation/selection.py` says
-which tests stand guard over which module: a part of the suite that runs in seconds without a compiler. So the scores are those of this part; the whole suite finds at least as many.
+which tests stand guard over which module: a part of the suite that runs in seconds without a compiler. So the scores are those of
+this part; the whole suite finds at least as many.
 
 This page is written by `make mutate`.
 
