@@ -49,6 +49,7 @@ _TESTS = {
     "thrifty.policies.maxima": [f"{_POLICIES}/test_ladder_plain.py"],
     "thrifty.policies.one_shot_etc": _twins("one-shot-etc"),
     "thrifty.policies.posteriors": _twins("cs-ts"),
+    "thrifty.policies.step": [f"{_POLICIES}/test_range.py", _PINS, _TWINS, "-k", "refuse or test_pins or (close and cs-etc)"],
     "thrifty.policies.selection": [f"{_POLICIES}/test_selection.py", "-k", "not obvious_twin"],
 }
 _THEORY = {"reduction": "factory", "linear": "instance_bound"}  # whose tests are in the file of another module

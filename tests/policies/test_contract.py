@@ -102,6 +102,7 @@ class TestSpecs:
             ("cs-etc:tau", "cannot read the parameters of 'cs-etc:tau'"),
             ("cs-ts:prior=cauchy", "prior must be one of beta, gaussian, shrunk, or a .py file"),
             ("cs-ts:a=-1", "a must be a number of at least 1e-06, got -1"),
+            ("cs-ids+w=5", "unknown forgetting method 'w'"),
             ("nowhere.py", "cannot read nowhere.py"),
             ("cs-ts:prior=nowhere.py", "cannot read nowhere.py"),
         ],

@@ -187,5 +187,7 @@ def test_bounds_refuse_what_they_do_not_cover() -> None:
         etc_bound(3, 4, tau=1)
     with pytest.raises(ValueError, match="the bound needs 0 < epsilon"):
         mixture_bound(100, 1, alpha=0.0, p=0.4, epsilon=0.3)
+    with pytest.raises(ValueError, match=r"got epsilon = 0.01, p = 0.46"):  # (1 - alpha)/2 = 0.45
+        mixture_bound(100, 1, alpha=0.1, p=0.46, epsilon=0.01)
     with pytest.raises(ValueError, match="alpha must be below 1 here"):
         direct_lower_bound(100, 1, alpha=1.0)
