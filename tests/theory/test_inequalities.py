@@ -104,3 +104,9 @@ def test_the_range_of_lambda_is_what_it_is_by_hand() -> None:
     # The optimal arm is the second, floor 0.72: the dearer asks for lambda >= (0.8 - 0.75) / (1 - 0.5) = 0.1, the cheaper one for
     # lambda <= (0.75 - 0.6) / (0.5 - 0.25) = 0.6.
     assert weight_range(Instance([0.8, 0.75, 0.6], [1.0, 0.5, 0.25], 0.1)) == pytest.approx((0.1, 0.6))
+
+
+@pytest.mark.parametrize(("x", "y"), [(1.5, 0.5), (-0.5, 0.5), (0.5, 1.5), (0.5, -0.5), (math.nan, 0.5), (0.5, math.nan)])
+def test_kl_takes_means_only(x: float, y: float) -> None:
+    with pytest.raises(ValueError, match=r"means must be in \[0, 1\], got"):
+        kl(x, y)
