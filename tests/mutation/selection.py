@@ -52,7 +52,7 @@ _TESTS = {
     "thrifty.policies.step": [f"{_POLICIES}/test_range.py", _PINS, _TWINS, "-k", "refuse or test_pins or (close and cs-etc)"],
     "thrifty.policies.selection": [f"{_POLICIES}/test_selection.py", "-k", "not obvious_twin"],
 }
-_THEORY = {"reduction": "factory", "linear": "instance_bound"}  # whose tests are in the file of another module
+_THEORY = {"reduction": "factory"}  # whose tests are in the file of another module
 # Tests of the theory that simulate many rounds.
 _SLOW = ("measured", "noisy", "keeps", "at_least_the_cost", "unbiased", "learns", "hundred", "heads_stays", "factor_of_one")
 _SELECT_THEORY = ["--doctest-modules", "-k", " and ".join(f"not {word}" for word in _SLOW)]

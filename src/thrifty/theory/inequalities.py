@@ -23,7 +23,7 @@ def kl(x: float, y: float) -> float:
 
 
 def _excess(a: float, b: float) -> float:
-    """The value b - a - a ln(b/a), which is not negative; its series where the difference would cancel. The sum of two such terms is kl."""
+    """The value b - a - a ln(b/a), by its series where the difference would cancel. The sum of two such terms is kl."""
     if abs(b - a) > 1e-3 * a:
         return b - a - a * (math.log(b) - math.log(a))
     t = (b - a) / a
