@@ -31,7 +31,20 @@ import pytest
 from tests.mutation.mutants import Mutant
 
 _MEMORY = 4 << 30
-_OPTIONS = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-s", "--noconftest", "-p", "tests.plain"]
+# Assertions stay plain: pytest would load a module whose doctests it runs by itself, and not the mutant of it.
+_OPTIONS = [
+    "-o",
+    "addopts=",
+    "--assert=plain",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:terminal",
+    "-s",
+    "--noconftest",
+    "-p",
+    "tests.plain",
+]
 hypothesis.settings.register_profile("trial", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("trial")
 
