@@ -322,3 +322,18 @@ def test_the_server_stops_gracefully_and_continues(launch: Callable[..., Any]) -
     service.start()
     answers = [httpx.post(f"{service.url}/v1/outcomes", json={"decision_id": each, "reward": 1}).json()["result"] for each in ids]
     assert answers == ["recorded"] * 5
+
+
+def test_a_deleted_router_leaves_a_snapshot_so_that_its_name_can_be_used_again_at_once(tmp_path: Path) -> None:
+    with running(tmp_path) as client:
+        assert client.put("/v1/routers/sms", json=SMS).status_code == 201
+        first = client.post("/v1/decisions", json={"router": "sms"}).json()["decision_id"]
+        assert client.delete("/v1/routers/sms").status_code == 204
+        store = open_store(f"sqlite:///{next(tmp_path.glob('*.db'))}", reading=True)
+        journal, until = store.journal("sms"), time.monotonic() + 20
+        while next(journal.snapshots(), (0, b""))[0] != journal.end():  # it is written in the background
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        store.close()
+        assert client.put("/v1/routers/sms", json=SMS).status_code == 201
+        assert (first, client.post("/v1/decisions", json={"router": "sms"}).json()["decision_id"]) == ("sms.0.1", "sms.0.2")

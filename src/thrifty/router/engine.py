@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections import namedtuple
+from collections import deque, namedtuple
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
@@ -163,6 +163,9 @@ class Engine:
 _engines: WeakValueDictionary[tuple[str, tuple[str, ...]], Engine] = WeakValueDictionary()
 """Engines that a router uses. One that no router uses any more is freed, or memory would grow with every policy ever tried."""
 
+_recent: deque[Engine] = deque(maxlen=32)
+"""Engines that were asked for last: a log in which the policy changes to and fro asks for the same ones again and again."""
+
 
 def engine_for(spec: str) -> Engine:
     """The engine of a policy by its specification; made once, and anew when a file that it was read from has changed."""
@@ -171,6 +174,8 @@ def engine_for(spec: str) -> Engine:
         engine = _engines.get(key)
         if engine is None:
             engine = _engines[key] = Engine(spec)
+        if engine not in _recent:
+            _recent.append(engine)
         return engine
 
 

@@ -279,7 +279,7 @@ class Router(RouterView):
         if state.records.n_bytes > state.settings.memory_bytes:
             make_room(self)
         if self.log.position >= self.snapshots.due_at:
-            self.snapshots.take_if_due(self)
+            self.snapshots.take_soon(self)
 
     def refresh(self) -> None:
         """Bring the state up to date before a call: restored if the log lost rows, and without decisions past their deadline."""

@@ -27,8 +27,8 @@ class Snapshots:
         self._taken_at = state_log.snapshot_position
         self.due_at = self._taken_at + SNAPSHOT_EVERY  # position of the log
 
-    def take_if_due(self, router: "Router") -> None:
-        """Begin a snapshot in the background, once the log has grown to `due_at`. Called under the lock."""
+    def take_soon(self, router: "Router") -> None:
+        """Begin a snapshot in the background, unless one is under way. Called under the lock."""
         if self._log.journal is None or self._log.stale or (self._thread is not None and self._thread.is_alive()):
             return
         position, captured = self._capture(router)

@@ -185,6 +185,8 @@ class Routers:
                 self.router(name)  # which raises
                 return
             router.delete(by=by)
+            with router.lock:  # so that a router that is made under this name again need not read the whole log
+                router.snapshots.take_soon(router)
             with self._guard:
                 self._routers.pop(name, None)
             router.leave()
