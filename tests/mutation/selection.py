@@ -54,7 +54,7 @@ _TESTS = {
 }
 _THEORY = {"reduction": "factory"}  # whose tests are in the file of another module
 # Tests of the theory that simulate many rounds.
-_SLOW = ("measured", "noisy", "keeps", "at_least_the_cost", "unbiased", "learns", "hundred", "heads_stays", "factor_of_one")
+_SLOW = ("measured", "noisy", "keeps", "at_least_the_cost", "unbiased", "learns", "heads_stays", "factor_of_one")
 _SELECT_THEORY = ["--doctest-modules", "-k", " and ".join(f"not {word}" for word in _SLOW)]
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from thrifty.environments.families import HardFamily
+from thrifty.problem import Instance
 from thrifty.streams import Stream, make_streams, uniform
-from thrifty.theory import derive, flip_bound, flip_linear
+from thrifty.theory import Derived, derive, flip_bound, flip_linear
 
 COUNT = 40_000
 
@@ -112,3 +113,14 @@ def test_a_rule_that_weighs_outcomes_learns_in_the_reduction() -> None:
 def test_the_reduction_refuses_a_policy_that_forgets() -> None:
     with pytest.raises(ValueError, match=r"the reduction plays policies that keep all they have seen, got cs-etc\+window=50"):
         derive("cs-etc+window=50", HardFamily(0.25, 0.25, 0.1, 2), member=0, rounds=10, runs=1)
+
+
+def test_the_figures_of_derived_runs_by_hand() -> None:
+    inner = Instance([0.2, 0.5, 0.4], [0.0, 1.0, 1.0], 0.5)  # floor 0.25, so arm 2 is optimal nowhere: the cheapest feasible is 1
+    outer = Instance([0.2, 0.25, 0.2], [0.0, 1.0, 1.0], 0.0)  # floor 0.25: arm 1 is optimal, arm 0 misses it by 0.05
+    calls, pulls = np.array([[4, 2, 1], [6, 0, 1]]), np.array([[4, 10, 3], [6, 0, 5]])
+    derived = Derived(inner, outer, calls, pulls)
+    assert derived.pulls_per_call == pytest.approx((10 + 3 + 0 + 5) / (2 + 1 + 0 + 1))
+    assert derived.bound_per_call == pytest.approx(9.5 * 2 / 0.5)  # factor 1 / (1 - 0.5), slack 1/2
+    assert derived.outer_regret.tolist() == pytest.approx([0.05 * 4, 0.05 * 6])  # no arm is dearer than arm 1
+    assert derived.inner_regret.tolist() == pytest.approx([0.05 * 4, 0.05 * 6])  # 0.25 - 0.2 for arm 0; arms 1 and 2 cost alike

@@ -110,3 +110,13 @@ def test_the_range_of_lambda_is_what_it_is_by_hand() -> None:
 def test_kl_takes_means_only(x: float, y: float) -> None:
     with pytest.raises(ValueError, match=r"means must be in \[0, 1\], got"):
         kl(x, y)
+
+
+def test_every_term_of_the_series_of_kl_counts() -> None:
+    # t = (b - a) / a = 1e-3 at most, where the term of t^5 is 1e-9 of the first: the difference itself, in 50 digits, is the judge.
+    from decimal import Decimal, getcontext
+
+    getcontext().prec = 50
+    a, b = Decimal("0.5"), Decimal("0.50049")
+    exact = (b - a - a * (b / a).ln()) + ((1 - b) - (1 - a) - (1 - a) * ((1 - b) / (1 - a)).ln())
+    assert kl(0.5, 0.50049) == pytest.approx(float(exact), rel=1e-12)
