@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-from thrifty.fingerprint import Rebuilder, fingerprint, is_finished
+from thrifty.fingerprint import Rebuilder, fingerprint, is_finished, is_of_package
 from thrifty.kernel_cache import KernelFiles, is_kept
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -195,7 +195,7 @@ def _load_bound_module(module_name: str, drive: Callable[..., Any], constants: M
     module = ModuleType(module_name)
     # A user's function that was compiled before may hold what its globals were then: it is compiled again, as it is now.
     # Numba imports the module of every function when it reads its cache, and that of a notebook or a policy file may not be there.
-    own = Rebuilder(_compile_again, wanted=lambda each: _is_outside(each) and not is_finished(each), module=module_name)
+    own = Rebuilder(_compile_again, wanted=lambda each: not is_of_package(each) and not is_finished(each), module=module_name)
     module.__dict__.update({name: own.rebuild(value) for name, value in constants.items()}, drive=own.rebuild(drive))
     sys.modules[module_name] = module  # numba looks the module up by name when it reads its cache
     try:
@@ -219,7 +219,7 @@ def interpreted(function: F) -> F:
     >>> interpreted(index)(3)
     3
     """
-    plain: F = Rebuilder(_keep_plain, wanted=_is_outside, rest=_package.rebuild).rebuild(function)
+    plain: F = Rebuilder(_keep_plain, wanted=lambda each: not is_of_package(each), rest=_package.rebuild).rebuild(function)
     return plain
 
 
@@ -228,11 +228,6 @@ def _keep_plain(copy: FunctionType, _compiled: Any) -> FunctionType:
 
 
 _package = Rebuilder(_keep_plain, rest=lambda value: _do_nothing if value is stay_apart else value)  # what it made is shared by all
-
-
-def _is_outside(compiled: Any) -> bool:
-    """Whether a compiled function is a user's: its globals may change while the process runs."""
-    return str(compiled.py_func.__module__).partition(".")[0] != "thrifty"
 
 
 def _compile_again(copy: FunctionType, compiled: Any) -> Any:

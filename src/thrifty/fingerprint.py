@@ -73,7 +73,8 @@ def referred_names(code: CodeType) -> Iterator[str]:
 _digests: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # of compiled functions of the package, which do not change
 
 
-def _is_of_package(compiled: Any) -> bool:
+def is_of_package(compiled: Any) -> bool:
+    """Whether a compiled function is one of this package. A user's is not: its globals may change while the process runs."""
     return str(compiled.py_func.__module__).partition(".")[0] == "thrifty"
 
 
@@ -119,7 +120,7 @@ class _Walk:
         elif isinstance(value, CodeType):
             yield from self._code(value)
         elif hasattr(value, "py_func"):
-            yield from [_package_digest(value)] if _is_of_package(value) else self._compiled(value)
+            yield from [_package_digest(value)] if is_of_package(value) else self._compiled(value)
         elif isinstance(value, numba.core.extending._Intrinsic):
             yield from self._function(value._defn)
         elif _is_fixed(value):
