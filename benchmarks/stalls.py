@@ -2,16 +2,19 @@
 
 .venv/bin/python benchmarks/stalls.py             # about ten minutes, of which most go into the log of five million rows
 .venv/bin/python benchmarks/stalls.py --small     # every event at a size that only shows that it works
+.venv/bin/python benchmarks/stalls.py --folder /dev/shm   # in memory: what is left is the service's own doing, not the disk's
+
+The first line is the disk alone: a page written and flushed 200 times a second by a bare loop. No commit can be faster.
 """
 
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +85,7 @@ class Service:
         self.log.close()
 
 
-async def drive(port: int, seconds: float, stop: threading.Event) -> list[float]:
+async def drive(port: int, seconds: float, stop: Any) -> list[float]:
     """Latencies in milliseconds of decisions sent at a fixed rate, each from when it should have been sent."""
     connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
     body = json.dumps({"router": "hot", "segment": "DE"}).encode()
@@ -122,21 +125,44 @@ async def drive(port: int, seconds: float, stop: threading.Event) -> list[float]
 
 def beside(service: Service, event: Callable[[], object], *, most_s: float = 120.0) -> str:
     """Percentiles of decisions while `event` runs, and for a second on each side."""
-    stop = threading.Event()
-    result: list[list[float]] = []
-    driver = threading.Thread(target=lambda: result.append(asyncio.run(drive(service.port, most_s, stop))))
+    # In a process of its own: events that are started from here would make the driver late, not the service.
+    processes = multiprocessing.get_context("spawn")
+    stop, results = processes.Event(), processes.SimpleQueue()
+    driver = processes.Process(target=drive_apart, args=(service.port, most_s, stop, results))
     driver.start()
-    time.sleep(1.0)
+    time.sleep(2.0)
     started = time.perf_counter()
     event()
     took = time.perf_counter() - started
     time.sleep(1.0)
     stop.set()
+    latencies = results.get()
     driver.join()
-    found = sorted(result[0])
-    return (
-        f"p50 {found[len(found) // 2]:.1f}, p99 {found[int(0.99 * len(found))]:.1f}, max {found[-1]:.1f} ms; it took {took:.1f} s"
-    )
+    return f"{percentiles(latencies)}; it took {took:.1f} s"
+
+
+def drive_apart(port: int, seconds: float, stop: Any, results: Any) -> None:
+    """`drive`, with the latencies put into a queue."""
+    results.put(asyncio.run(drive(port, seconds, stop)))
+
+
+def disk_alone(folder: Path, seconds: float) -> str:
+    """Percentiles of flushing one page."""
+    found, started = [], time.perf_counter()
+    with (folder / "page").open("wb", buffering=0) as file:
+        for n in range(int(seconds * RATE)):
+            time.sleep(max(started + n / RATE - time.perf_counter(), 0.0))
+            began = time.perf_counter()
+            os.pwrite(file.fileno(), bytes(4096), n % 256 * 4096)
+            os.fdatasync(file.fileno())
+            found.append(1000 * (time.perf_counter() - began))
+    return percentiles(found)
+
+
+def percentiles(latencies: list[float]) -> str:
+    """The median, the 99th percentile and the longest."""
+    found = sorted(latencies)
+    return f"p50 {found[len(found) // 2]:.1f}, p99 {found[int(0.99 * len(found))]:.1f}, max {found[-1]:.1f} ms"
 
 
 def compiled(service: Service, name: str) -> None:
@@ -213,7 +239,9 @@ def long_log_rows(folder: Path, small: bool) -> None:
         f"a backup of {rows:,} rows": ["backup", store, str(folder / "copy.db")],
     }
     try:
-        for name, command in {"nothing, with a long log": ["--help"], **commands}.items():
+        row = beside(service, lambda: time.sleep(2 if small else 60))
+        print(f"| nothing for as long, with a long log | {row} |", flush=True)
+        for name, command in commands.items():
             line = [sys.executable, "-m", "thrifty.cli", *command]
             found = beside(service, lambda line=line: subprocess.run(line, check=True, stdout=subprocess.DEVNULL))
             print(f"| {name} | {found} |", flush=True)
@@ -243,12 +271,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--folder", help="where stores are made; PostgreSQL keeps its own in the folder for temporary files")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        print(f"| the disk alone | {disk_alone(Path(folder), 2 if options.small else 60)} |", flush=True)
         postgres_rows(Path(folder))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         sqlite_rows(Path(folder), options.small)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         long_log_rows(Path(folder), options.small)
 
 

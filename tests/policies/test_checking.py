@@ -94,6 +94,14 @@ def test_a_loop_without_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sys.gettrace() is None or "coverage" in repr(sys.gettrace())
 
 
+def test_a_rule_that_has_much_to_do_with_many_arms_is_not_called_endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thrifty.policies.trial._LIMIT_S", 0.2)
+    work = ["total = 0", "for i in range(stats.size * 20_000):", "    total += i & 1", "return total % stats.size"]
+    path = write(tmp_path, choosing(*work))
+    arms = Instance([0.5] * 60, [1.0] * 60, 0.1)
+    assert simulate(arms, path, horizon=60, runs=1, checkpoints=1).results[0].pulls.sum() == 60
+
+
 def test_a_memory_that_is_no_array_is_named_with_its_init(tmp_path: Path) -> None:
     path = write(tmp_path, "@builder\ndef init(terms):\n    return [1]\n\n" + choosing("return 0"), "Rule(choose, init)")
     assert check_policy(path) == [

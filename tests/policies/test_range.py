@@ -4,13 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.replay import logs
 from thrifty import Instance, Policy, simulate
 from thrifty.environments import Changing, Feedback, Fixed
 from thrifty.environments.families import HardFamily
-from thrifty.policies import Rule, kernel
+from thrifty.policies import Rule, kernel, policy
+from thrifty.policies.binding import explaining_faults
 from thrifty.replay import Columns, Log
 from thrifty.replay.evidence import examine
 from thrifty.replay.rejection import replay_policy
@@ -103,3 +105,11 @@ def test_rounds_that_are_not_counted_are_noticed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(runner, "_Task", Forgetful)
     with pytest.raises(AssertionError, match="cheapest: pulls do not sum to the rounds played, in 1 checkpoints"):
         simulate(TWO, "cheapest", horizon=100, runs=2, threads=1)
+
+
+def test_a_fault_of_the_package_keeps_its_trace_and_one_of_a_users_rule_is_one_line() -> None:
+    streams = np.ones((1, 4), np.uint64)
+    with pytest.raises(ZeroDivisionError, match=r"^of the package$"), explaining_faults(policy("cs-etc"), 2, streams):
+        raise ZeroDivisionError("of the package")
+    with pytest.raises(ValueError, match=r"^late: "), explaining_faults(late(9, 9), 2, streams):
+        raise ZeroDivisionError("of a user")

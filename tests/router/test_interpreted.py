@@ -74,3 +74,21 @@ def test_an_unknown_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THRIFTY_COMPILE", "later")
     with pytest.raises(ValueError, match="THRIFTY_COMPILE must be one of background, wait, never, got 'later'"):
         Router(ARMS, 0.1, policy="pe")
+
+
+def test_another_process_loads_every_kernel_of_a_router_and_compiles_none(tmp_path: Path) -> None:
+    """A kernel that is kept but cannot be loaded would be compiled at every start, while all requests wait."""
+    program = (
+        "from thrifty.router import Router\n"
+        "router = Router({'a': 1.0, 'b': 2.0}, alpha=0.1, policy='cheapest')\n"
+        "router.record(router.decide().id, reward=1)\n"
+        "import sys\n"
+        "bound = [m.bound for name, m in sys.modules.items() if name.startswith('thrifty_') and hasattr(m, 'bound')]\n"
+        "print(len(bound), sum(sum(each.stats.cache_misses.values()) for each in bound))\n"
+    )
+    env = {**os.environ, "THRIFTY_CACHE": str(tmp_path), "THRIFTY_COMPILE": "wait"}
+    first, second = (
+        subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True) for _ in range(2)
+    )
+    assert first.stdout.split() == ["3", "3"]
+    assert (second.stdout.split(), second.stderr) == (["3", "0"], "")

@@ -363,9 +363,9 @@ def test_compiled_kernels_refuse_other_types_instead_of_compiling(monkeypatch: p
     kernel: Kernel = engine.counting.count_outcome
     records = DecisionRecords(1)
     slot = records.add((0, 1), (0, 1, 1, 0, 0, 0.0, 0.0, 1.0, 0.5, 1), None)
-    kernel.call(records.table, slot, 1, 1.0, 0.5, *sums.everything())
+    kernel.call(records.table, slot, 1, 1.0, 0.5, *sums.everything)
     with pytest.raises(TypeError, match="No matching definition"):
-        kernel.call(records.table, slot, 1, 1.0, 0.5, sums.sums.view(np.int64), *sums.everything()[1:])
+        kernel.call(records.table, slot, 1, 1.0, 0.5, sums.sums.view(np.int64), *sums.everything[1:])
     assert sums.sums["seen"][0].tolist() == [0.0, 1.0]
 
 
@@ -429,3 +429,20 @@ def test_a_router_that_was_deleted_is_freed_without_the_garbage_collector(store:
     finally:
         gc.enable()
         opened.close()
+
+
+def test_old_decisions_that_come_back_do_not_push_out_the_latest(store: str) -> None:
+    clock = Clock()
+    router = Router(ARMS, 0.1, store=store, policy="cheapest", clock=clock, memory_bytes=65_536, deadline_s=100.0)
+    for _ in range(500):  # most of them leave memory while they wait
+        router.decide()
+    clock.now += 99.0
+    latest = [router.decide(request_id=f"r{n}").id for n in range(10)]
+    clock.now += 2.0
+    router.expire()
+    assert router.pending == 10
+    assert [router.decide(request_id=f"r{n}").id for n in range(10)] == latest
+    router.decide()  # durable when it returns, and so is every default outcome before it: they may leave now
+    router.decide()
+    assert router.state.records.n_bytes <= 65_536 + 1000
+    router.close()

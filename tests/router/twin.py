@@ -16,8 +16,8 @@ from tests.router.twin_rules import ACTIONS, Arms, number_or_none, path_of
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 
 CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
-RECENT = 8
-"""So many decisions are in memory however small it is: a request_id of theirs is answered with the same decision."""
+RECENT_BYTES = 32_000
+"""Of the latest decisions so much is in memory however small it is: a request_id of theirs is answered with the same decision."""
 
 
 @dataclass
@@ -185,7 +185,7 @@ class Twin:
             assert decision.segment == first.segment
             assert number_or_none(decision.propensity) == first.value
             return
-        assert known is None or known not in list(self.decisions.values())[-RECENT:], f"{request_id} was not recognised"
+        assert known is None or not self._is_recent(known), f"{request_id} was not recognised"
         prices = rules.check_request(self.arms, segment, eligible, request_id, context)
         assert decision is not None, "refused without need"
         replica, sequence = self._check_id(decision.id)
@@ -202,6 +202,16 @@ class Twin:
     def _asked_before(self, request_id: str | None) -> Made | None:
         found = [made for made in self.decisions.values() if made.row.request_id == request_id and not self._is_pruned(made)]
         return None if request_id is None or not found else found[-1]
+
+    def _is_recent(self, made: Made) -> bool:
+        taken = 0
+        for each in reversed(self.decisions.values()):
+            taken += 1000 + sum(len(text or "") for text in (each.row.segment, each.row.request_id, each.row.detail))
+            if taken > RECENT_BYTES:
+                return False
+            if each is made:
+                return True
+        return False
 
     def _check_id(self, decision_id: str) -> tuple[int, int]:
         """Numbers of decisions grow, whatever happens to the router."""

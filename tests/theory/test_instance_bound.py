@@ -244,6 +244,12 @@ def test_equally_cheap_feasible_arms_all_count_as_known() -> None:
     assert same.pulls.tolist() == [0.0, 0.0, pytest.approx(1 / kl(0.3, 0.5))]
 
 
+def test_the_best_known_arm_limits_how_low_the_top_may_be() -> None:
+    # Arms 1 and 2 have no regret. The top is at least 0.55 whatever arm 0 is, so arm 3 must be told from 0.55 / 2, no less.
+    bound = instance_lower_bound(Instance([0.6, 0.55, 0.45, 0.2], [1.0, 0.1, 0.1, 0.0], 0.5))
+    assert bound.pulls.tolist() == [0.0, 0.0, 0.0, pytest.approx(1 / kl(0.2, 0.275))]
+
+
 def test_better_dear_arms_share_the_work_with_the_cheap_one() -> None:
     # The cheap arm 0 could be feasible at x = 0.40 if arm 2 fell to 0.40 / 0.8 = 0.5: both arms must tell against it.
     instance = Instance([0.35, 0.48, 0.55], [0.0, 0.5, 1.0], 0.2)

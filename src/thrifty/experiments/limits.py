@@ -36,7 +36,7 @@ def _runs(scale: Scale) -> int:
 
 
 def settings(scale: Scale) -> list[Setting]:
-    """Six policies, each told the horizon, on three instances whose least regret is finite."""
+    """Six policies, each of which knows the horizon, on three instances whose least regret is finite."""
     return [
         Setting(instance, policy, _horizon(scale), _runs(scale), scale.seed, checkpoints=_checkpoints(scale))
         for instance in _CASES.values()

@@ -29,16 +29,20 @@ _LIMIT_S = 5.0
 """How long one call of a rule may take."""
 
 _LINES_BETWEEN_LOOKS = 2000
-_MOST_ARMS, _LONGEST = 100, 10_000
+_MOST_ARMS, _FEW_ARMS, _LONGEST = 100, 3, 10_000
 _BUDGET_S = 0.5
 _tried: set[tuple[str, int, bool]] = set()
 
 
 class Fault(NamedTuple):
-    """What is wrong with a rule. A fault that is not grave shows only where the rule is interpreted, as in a router at first."""
+    """What is wrong with a rule. A fault that is not grave shows only where the rule is interpreted, as in a router at first.
+
+    `slow`: a call did not return in time.
+    """
 
     text: str
     grave: bool = True
+    slow: bool = False
 
 
 class EndlessCallError(Exception):
@@ -68,8 +72,19 @@ def check_users_rule(chosen: Policy, kernels: Any, terms: Terms, numbers: dict[s
 
 
 def try_under(rule: Rule, parts: Any, terms: Terms, numbers: dict[str, float], delay: int, budget_s: float) -> Iterator[Fault]:
-    """`try_rule` under these terms, or smaller ones: it is interpreted."""
-    n_arms = min(terms.n_arms, _MOST_ARMS)
+    """`try_rule` under these terms, or smaller ones: it is interpreted.
+
+    A call that does not return with many arms may only have much to do, so it is tried with few.
+    """
+    found = list(_try_with(min(terms.n_arms, _MOST_ARMS), rule, parts, terms, numbers, delay, budget_s))
+    if found and found[0].slow and terms.n_arms > _FEW_ARMS:
+        found = list(_try_with(_FEW_ARMS, rule, parts, terms, numbers, delay, budget_s))
+    yield from found
+
+
+def _try_with(
+    n_arms: int, rule: Rule, parts: Any, terms: Terms, numbers: dict[str, float], delay: int, budget_s: float
+) -> Iterator[Fault]:
     costs = np.full(n_arms, np.nan) if terms.costs is None else np.array(terms.costs[:n_arms], dtype=np.float64)
     horizon = min(terms.horizon or _LONGEST, _LONGEST)
     parameters = namedtuple("Parameters", numbers)(**numbers)
@@ -186,7 +201,7 @@ def _fault_of(error: Exception, where: str, code: CodeType) -> Fault:
             line = place_of(trace.tb_frame.f_code, trace.tb_lineno)
         trace = trace.tb_next
     if isinstance(error, EndlessCallError):
-        return Fault(f"{line}: {where} did not return within {_LIMIT_S:g} seconds: let the loop end")
+        return Fault(f"{line}: {where} did not return within {_LIMIT_S:g} seconds: let the loop end", slow=True)
     only_plain = isinstance(error, (ArithmeticError, NotImplementedError)) or "math domain error" in str(error)
     message = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     remark = " (compiled code would read or write past the end of the array)" if isinstance(error, IndexError) else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from thrifty.router.records import WAITING, WIDTH, DecisionRecords, Key
+from thrifty.router.records import DUE, WAITING, WIDTH, DecisionRecords, Key
 
 
 @dataclass(slots=True)
@@ -97,9 +97,9 @@ class Deadlines:
     def _waiting(period: Period, records: DecisionRecords) -> Iterator[tuple[float, Key]]:
         """Those of a period that wait in memory, in order; others at the head of its queue are dropped."""
         queue = period.queue
-        while queue and not _waits(records, queue[0][1]):
+        while queue and not _waits(records, *queue[0]):
             queue.popleft()
-        return ((due, key) for due, key in list(islice(queue, 1000)) if _waits(records, key))
+        return ((due, key) for due, key in list(islice(queue, 1000)) if _waits(records, due, key))
 
     def oldest_waiting(self, records: DecisionRecords, clock: Any) -> float:
         """When the oldest decision that waits was made, about: none was made before; infinity where nobody waits."""
@@ -115,7 +115,7 @@ class Deadlines:
         """Per period that matters: first position, deadline, and the position after which somebody may wait."""
         found = []
         for period in self.periods:
-            slots = (records.slot(key) for _, key in period.queue if _waits(records, key))
+            slots = (records.slot(key) for due, key in period.queue if _waits(records, due, key))
             landed = (int(position) - 1 for slot in slots if slot is not None and (position := records.get(slot, "logged")))
             low = list(islice(landed, 100))  # replicas' decisions may be a little out of order
             if period.cold_after < period.cold_upto:
@@ -135,6 +135,10 @@ class Deadlines:
         self.next_due = min(period.cold_due for period in self.periods)
 
 
-def _waits(records: DecisionRecords, key: Key) -> bool:
+def _waits(records: DecisionRecords, due: float, key: Key) -> bool:
+    """Whether a decision waits until then. One that turned out to be of another period waits there."""
     slot = records.slot(key)
-    return slot is not None and records.integers[slot * WIDTH + WAITING] == 1
+    if slot is None:
+        return False
+    base = slot * WIDTH
+    return bool(records.integers[base + WAITING] == 1 and records.floats[base + DUE] == due)

@@ -54,12 +54,12 @@ def _decide(
 ) -> Decision:
     """Decide for a request that was checked."""
     state, settings, clock = router.state, router.state.settings, router.state.clock
-    key, count = (state.replica, state.sequence + 1), len(state.segments)
-    node = state.segments.known(segment) or state.segments.obtain(segment)
+    key, segments = (state.replica, state.sequence + 1), state.segments
+    count, node = segments.sums.count, segments.known(segment) or segments.obtain(segment)
     try:
         place, why, likely, rule, graduates = choose(state, key[1], node, choice)
     except Exception:
-        state.segments.take_back(count)
+        segments.take_back(count)
         raise
     name, price, code, arm = rule.names[place], rule.prices[place], CODES[why], rule.arms[place]
     at, shadow, detail = clock.time(), settings.mode == "shadow", None

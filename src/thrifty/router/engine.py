@@ -206,11 +206,11 @@ class _Rehearsal:
     def load(self) -> None:
         """Load every kernel of the code."""
         code, counting = self._code, self._code.counting
-        counting.look.load(lambda call: call(self._frame, *self._sums.tables(), 0))
+        counting.look.load(lambda call: call(self._frame, *self._sums.tables, 0))
         code.choose.load(lambda call: call(self._frame, self._memory, self._memory.copy(), 1, 1, -1))
         if code.observe is not None:
             code.observe.load(lambda call: call(self._frame, self._memory, 0, 1.0, 1.0))
-        counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, *self._sums.everything()))
+        counting.count_outcome.load(lambda call: call(self._records, 0, 0, 1.0, 0.5, *self._sums.everything))
         if counting.probe is not None:
             sums = self._sums
             counting.probe.load(lambda call: call(sums.sums, sums.recent, sums.recollections, 0))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from thrifty.router.deadlines import Period
 from thrifty.router.outcome import default_row
-from thrifty.router.records import Key
+from thrifty.router.records import WAITING, WIDTH, Key
 from thrifty.router.restore import recall, remember
 from thrifty.store.log import Journal, Row
 
@@ -100,9 +100,9 @@ def make_room(router: "Router") -> None:
         return
     while state.records.n_bytes > state.settings.memory_bytes:
         key = state.records.oldest()
-        slot = None if key is None else state.records.slot(key)
-        if key is None or slot is None:
+        if key is None:
             return
-        if state.records.get(slot, "waiting"):
+        slot = state.records.at(key)
+        if state.records.integers[slot * WIDTH + WAITING]:
             log.add_outcome(state, default_row(state, slot), slot)
         state.records.remove(key)

@@ -46,10 +46,8 @@ def checked_outcome(reward: float | None, status: str | None, cost: float | None
     return float(reward)
 
 
-def checked_time(occurred_at: object) -> float | None:
-    """Seconds since 1970, or None; a ValueError for anything else."""
-    if occurred_at is None:
-        return None
+def checked_time(occurred_at: object) -> float:
+    """Seconds since 1970; a ValueError for anything else."""
     if isinstance(occurred_at, bool) or not isinstance(occurred_at, (int, float)) or not abs(occurred_at) < 1e13:
         raise ValueError(f"occurred_at must be seconds since 1970, got {occurred_at!r:.80}")
     return float(occurred_at)

@@ -7,7 +7,9 @@ checksum, an array of another type by numba, and an array that is in use cannot 
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,12 @@ from thrifty.compiled import driver, kernel
 Bytes = NDArray[np.uint8]
 
 GENERATED = "thrifty_generated"
-"""The module of generated functions: none. They belong to whoever asked for them, and are freed with them."""
+"""The module of generated functions. It holds none of them: they belong to whoever asked for them, and are freed with them.
+
+It must exist all the same: numba imports the module of every function when it reads its cache.
+"""
+
+sys.modules.setdefault(GENERATED, ModuleType(GENERATED, "Functions that thrifty.router.packing generates say they are of here."))
 
 
 class Layout:

@@ -25,7 +25,7 @@ def record_soon(
 
     A decision that is not in memory is a ColdDecisionError; with `cold` it is looked up in the log, which takes milliseconds.
     """
-    value, at = checked_outcome(reward, status, cost), checked_time(occurred_at)
+    value, at = checked_outcome(reward, status, cost), None if occurred_at is None else checked_time(occurred_at)
     cost = None if cost is None else float(cost)
     while True:
         with router.lock:

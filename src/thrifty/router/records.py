@@ -4,7 +4,7 @@ Fifty thousand objects would be fifty thousand things for the garbage collector 
 second. So the numbers of a decision are a row of one record array, which compiled code writes and reads too.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from math import isnan, nan
 from mmap import mmap
 from struct import Struct
@@ -58,15 +58,15 @@ _RECORD_BYTES = DecisionRecord.itemsize
 _PLACE = {name: place for place, name in enumerate(FIELDS)}
 REPLICA, SEQUENCE, SEGMENT, MADE, ARM, CODE = (_PLACE[name] for name in ("replica", "sequence", "segment", "made", "arm", "code"))
 PRICE, SETTLED, WAITING, POSITION = (_PLACE[name] for name in ("price", "settled", "waiting", "position"))
-LOGGED, OUTCOME_AT = _PLACE["logged"], _PLACE["outcome_at"]
+DUE, LOGGED, OUTCOME_AT = (_PLACE[name] for name in ("due", "logged", "outcome_at"))
 OUTCOME_VALUE, OUTCOME_COST = _PLACE["outcome_value"], _PLACE["outcome_cost"]
 """Places of numbers in a record, which is WIDTH numbers wide, for `DecisionRecords.integers` and `floats`."""
 
-_FIRST = Struct("=7q4dq")
-"""Bytes of the numbers of a decision that its maker knows, `replica` to `sent`."""
-
 _OTHERS = Struct("=q2d2q3d4q").pack(0, 0.0, 0.0, 0, OPEN, nan, nan, nan, 1, 0, 0, 0)
-"""Bytes of the others, `seen` to `position`, of a decision that waits for an outcome."""
+"""Bytes of the numbers `seen` to `position` of a decision that waits for an outcome."""
+
+_WRITE = Struct(f"=7q4dq{len(_OTHERS)}s").pack_into
+"""Write the bytes of a record: the numbers that the maker of a decision knows, `replica` to `sent`, and the others."""
 
 _FLOATS = frozenset(name for name in FIELDS if DecisionRecord[name] == np.float64)
 
@@ -99,11 +99,17 @@ class Note(NamedTuple):
 
 
 class DecisionRecords:
-    """Records by key and by request_id, in the order in which they came."""
+    """Records by key and by request_id, in the order in which they came.
+
+    Old decisions that came back from the log are in a queue of their own, and leave first when they take more than half of the
+    memory: a thousand deadlines that pass at once must not push out what was decided a second ago, which a retry may ask for.
+    """
 
     def __init__(self, room: int = 256) -> None:
         self._slots: dict[Key, int] = {}
         self._order: deque[Key] = deque()
+        self._recalled: OrderedDict[Key, int] = OrderedDict()  # bytes of those that came back from the log
+        self._recalled_bytes = 0
         self._free: list[int] = []  # rows that were given back
         self._unused = 0  # rows from here on were never given out
         self._notes: dict[Key, Note] = {}
@@ -135,6 +141,10 @@ class DecisionRecords:
         """The row of a decision in `table`, or None where it is not in memory."""
         return self._slots.get(key)
 
+    def at(self, key: Key) -> int:
+        """The row of a decision that is in memory."""
+        return self._slots[key]
+
     def get(self, slot: int, field: str) -> Any:
         """One number of a record."""
         place = slot * WIDTH + _PLACE[field]
@@ -155,13 +165,14 @@ class DecisionRecords:
     def add(self, key: Key, made: Made, note: Note | None) -> int:
         """The row of a new decision, with the numbers in `made`; it waits for an outcome."""
         slot = self.place(key, note)
-        first = slot * _RECORD_BYTES
-        _FIRST.pack_into(self._bytes, first, *key, *made)
-        self._bytes[first + _FIRST.size : first + _RECORD_BYTES] = _OTHERS
+        _WRITE(self._bytes, slot * _RECORD_BYTES, *key, *made, _OTHERS)
         return slot
 
     def place(self, key: Key, note: Note | None, *, newest: bool = True) -> int:
-        """A free row for a decision; the caller fills it. The newest decision of a request_id is the one that answers it."""
+        """A free row for a decision; the caller fills it. One that is not the newest came back from the log.
+
+        The newest decision of a request_id is the one that answers it.
+        """
         if self._free:
             slot = self._free.pop()
         else:
@@ -169,18 +180,18 @@ class DecisionRecords:
                 self._make_room(2 * self.table.size)
             slot, self._unused = self._unused, self._unused + 1
         self._slots[key] = slot
-        self._order.append(key)
         self.n_bytes += BYTES_OF_RECORD
+        if newest:
+            self._order.append(key)
+        else:
+            self._recalled[key] = BYTES_OF_RECORD + (0 if note is None else note.n_bytes)
+            self._recalled_bytes += self._recalled[key]
         if note is not None:
             self._notes[key] = note
             self.n_bytes += note.n_bytes
             if note.request_id is not None and (newest or note.request_id not in self._requests):
                 self._requests[note.request_id] = key
         return slot
-
-    def numbers(self, slot: int) -> Numbers:
-        """The numbers of a record."""
-        return self.integers, self.floats, slot * WIDTH
 
     def note(self, key: Key) -> Note | None:
         """What is kept besides the numbers."""
@@ -200,20 +211,25 @@ class DecisionRecords:
             self._order = deque(each for each in self._order if each in self._slots)
         self._free.append(slot)
         self.n_bytes -= BYTES_OF_RECORD
-        note = self._notes.pop(key, None)
+        if self._recalled:
+            self._recalled_bytes -= self._recalled.pop(key, 0)
+        note = self._notes.pop(key, None) if self._notes else None
         if note is not None:
             self.n_bytes -= note.n_bytes
             if note.request_id is not None and self._requests.get(note.request_id) == key:
                 del self._requests[note.request_id]
 
     def oldest(self) -> Key | None:
-        """The record that has been here longest."""
+        """The record that is to leave first."""
+        if self._recalled and 2 * self._recalled_bytes > self.n_bytes:
+            return next(iter(self._recalled))
         order, slots = self._order, self._slots
         while order:
-            if order[0] in slots:
-                return order[0]
+            key = order[0]
+            if key in slots:
+                return key
             order.popleft()
-        return None
+        return next(iter(self._recalled), None)
 
 
 def _empty_table(room: int) -> NDArray[Any]:

@@ -45,7 +45,7 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
         records, arm = DecisionRecords(1), choice[0][place]
         slot = records.add((0, 1), (0, arm, arm, 0, 0, 0.0, 0.0, 1.0, 0.5, 1), None)
         sums.count_pending(0, arm, 1)
-        engine.counting.count_outcome.call(records.table, slot, arm, 1.0, 0.5, *sums.everything())
+        engine.counting.count_outcome.call(records.table, slot, arm, 1.0, 0.5, *sums.everything)
         rule.observe(arm, 1.0, 1.0)
         rule.choose(sums, 2, 0)
     except ValueError:

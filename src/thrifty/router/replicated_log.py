@@ -117,7 +117,7 @@ class ReplicatedLog(StateLog):
             del self._outcomes[key]
             row = None
         if row is None:
-            numbers = records.numbers(slot)
+            numbers, _ = super().latest(state, slot)
             return numbers, 0 if records.get(slot, "logged") else records.get(slot, "position")
         ahead = records.table[slot : slot + 1].copy()
         ahead["arm"], ahead["settled"] = state.arms.index(row.arm), DEFAULTED if row.code == "default" else ARRIVED
@@ -182,7 +182,8 @@ class ReplicatedLog(StateLog):
         A StoreError for one that another replica may have given out before it was stored.
         """
         rows = self.journal.find(*key)
-        if not rows and key[0] != state.replica:
+        passed = state.sequence if key[0] == state.replica else state.sequences.get(key[0], 0)
+        if not rows and key[1] > passed:  # a lower number was stored, and pruned or taken back since
             if self.journal.may_come(*key):
                 raise StoreError("the decision is not stored yet: send the outcome again")
             rows = self.journal.find(*key)  # it may have come meanwhile
@@ -242,7 +243,7 @@ class ReplicatedLog(StateLog):
             if row.kind == OUTCOME:
                 self._expiring.discard(key)
             if flight is not None and flight.present and row.kind == DECISION:
-                self._landed(state, key, position)
+                self._landed(state, row, position)
             elif row.kind != OUTCOME or key in state.records or found:
                 if row.kind == OUTCOME and key not in state.records:
                     remember(state, found[0])
@@ -254,10 +255,19 @@ class ReplicatedLog(StateLog):
             self.position = position
             router.moved_on()
 
-    def _landed(self, state: State, key: Key, position: int) -> None:
-        slot = state.records.slot(key)
-        if slot is not None:
-            state.records.put(slot, "logged", position)
+    def _landed(self, state: State, row: Row, position: int) -> None:
+        """A decision of this replica is in the log. Whatever changed since it was made stands before it there, and holds for it."""
+        records, key = state.records, (row.replica, row.sequence)
+        slot = records.slot(key)
+        if slot is None:
+            return
+        records.put(slot, "logged", position)
+        if records.get(slot, "version") != state.version:
+            period = state.deadlines.period_at(position)
+            due = state.due_of(row.at, period.deadline_s)
+            records.put(slot, "version", state.version)
+            records.put(slot, "due", due)
+            state.deadlines.add(key, due, records, period)
 
     def _apply(self, state: State, row: Row, position: int) -> None:
         records, key = state.records, (row.replica, row.sequence)

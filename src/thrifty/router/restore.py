@@ -97,7 +97,7 @@ class _Recollection:
         value, cost = number_or_nan(row.value), number_or_nan(row.cost)
         records.put(slot, "settled", how)
         records.put(slot, "outcome_at", row.at)
-        self._counting.count_outcome.call(records.table, slot, self._arms.index(row.arm), value, cost, *self._sums.everything())
+        self._counting.count_outcome.call(records.table, slot, self._arms.index(row.arm), value, cost, *self._sums.everything)
         records.put(slot, "position", position)
 
     def decisions(self) -> list[Recalled]:

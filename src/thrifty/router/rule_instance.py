@@ -99,7 +99,7 @@ class RuleInstance:
             self.watcher(self)
         if sums.forgets:
             sums.remember(self.number)
-        self.code.counting.look.call(self._frame, *sums.tables(), self.number)
+        self.code.counting.look.call(self._frame, *sums.tables, self.number)
 
     def choose(self, sums: SegmentSums, sequence: int, draws: int) -> int:
         """The place of the arm that is taken in the decision of this number; nothing is counted."""

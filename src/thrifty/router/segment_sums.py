@@ -17,6 +17,9 @@ class SegmentSums:
 
     Where statistics forget, `recent` are the sums as far as they are remembered, and a row of `recollections` is what forgetting
     keeps besides. A segment's row of both is derived when it is first needed (`remember`). Otherwise `recent` is `sums`.
+
+    `tables` are what `look` takes: statistics, as remembered or None, and parents. `everything` is what `count_outcome` takes: the
+    same, and what forgetting keeps besides, or None.
     """
 
     def __init__(self, n_arms: int, forgetting: Forgetting) -> None:
@@ -42,16 +45,6 @@ class SegmentSums:
         """How much memory one segment takes."""
         kept = (self.sums, self.recent, self.recollections) if self.forgets else (self.sums,)
         return sum(table[:1].nbytes for table in kept)
-
-    def tables(self) -> tuple[Any, ...]:
-        """What `look` takes: statistics, as remembered or None, and parents."""
-        return self.sums, self.recent if self.forgets else None, self.parents
-
-    def everything(self) -> tuple[Any, ...]:
-        """What `count_outcome` takes: the same, and what forgetting keeps besides, or None."""
-        if not self.forgets:
-            return self.sums, None, self.parents, None, None
-        return self.sums, self.recent, self.parents, self.recollections, self.restarts
 
     def add(self, parent: int) -> int:
         """A row for a new segment; its number."""
@@ -81,6 +74,9 @@ class SegmentSums:
 
     def _take_views(self) -> None:
         """Look at the tables as plain numbers, which Python reads ten times faster; to be called when they are replaced."""
+        self.tables: tuple[Any, ...] = (self.sums, self.recent if self.forgets else None, self.parents)
+        kept = (self.recollections, self.restarts) if self.forgets else (None, None)
+        self.everything: tuple[Any, ...] = (*self.tables, *kept)
         self._columns, self._width = self.n_arms, ArmSums.itemsize // 8
         self._counts: memoryview = self.sums.view(np.int64).reshape(-1).data
         self._recent_counts = self.recent.view(np.int64).reshape(-1).data if self.forgets else None

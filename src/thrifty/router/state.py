@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 from thrifty.router.configuration import Configuration, single_changes
@@ -21,8 +21,10 @@ from thrifty.router.records import (
     CODES,
     DEFAULTED,
     HOLDOUT,
+    LOGGED,
     OPEN,
     OUTCOME_AT,
+    POSITION,
     SEGMENT,
     SETTLED,
     WAITING,
@@ -113,8 +115,8 @@ class State:
 
     def key_of(self, decision_id: str) -> Key:
         """The key of an id of this router's form; a KeyError where it cannot be one."""
-        if decision_id.startswith(self._prefix):  # nearly always: one that was made here
-            text = decision_id[len(self._prefix) :]
+        text = decision_id.removeprefix(self._prefix)
+        if text != decision_id:  # nearly always: one that was made here
             try:
                 number = int(text, 16)
             except ValueError:
@@ -152,8 +154,7 @@ class State:
         else:
             found = self.records.slot(key)
             assert found is not None
-            how = DEFAULTED if row.code == "default" else ARRIVED
-            self.apply_outcome(found, self.arms.index(row.arm), number_or_nan(row.value), number_or_nan(row.cost), row.at, how)
+            self.apply_outcome(row, found)
             self.records.put(found, "position", position)
 
     def apply_decision(self, key: Key, made: Made, note: Note | None) -> int:
@@ -175,19 +176,21 @@ class State:
         passed = self.clock.time() - at
         return float(self.clock.monotonic() + deadline_s - min(max(passed, 0.0), deadline_s))
 
-    def apply_outcome(self, slot: int, arm: int, value: float, cost: float, at: float, how: int) -> None:
+    def apply_outcome(self, row: Row, slot: int) -> None:
         """Count an outcome, or the correction of one, or the default one of the deadline unless there is one already."""
-        records, sums = self.records, self.segments.sums
+        records, sums, how = self.records, self.segments.sums, DEFAULTED if row.code == "default" else ARRIVED
         numbers, base = records.integers, slot * WIDTH
         was, segment, waited = numbers[base + SETTLED], numbers[base + SEGMENT], numbers[base + WAITING]
         if how == DEFAULTED and was != OPEN:
             return
+        arm, value, cost = self.arms.index(row.arm), row.value, row.cost
+        value, cost = nan if value is None else value, nan if cost is None else cost
         grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
         before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
         if sums.forgets:
             sums.count_in(segment)
-        numbers[base + SETTLED], records.floats[base + OUTCOME_AT] = how, at
-        self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, *sums.everything())
+        numbers[base + SETTLED], records.floats[base + OUTCOME_AT] = how, row.at
+        self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, *sums.everything)
         self.waiting -= waited
         if how == DEFAULTED:
             self.expired += 1
@@ -253,13 +256,14 @@ class State:
         records, limit = self.records, self.settings.memory_bytes
         while records.n_bytes > limit:
             key = records.oldest()
-            slot = None if key is None else records.slot(key)
-            if key is None or slot is None:
+            if key is None:
                 return
-            logged = records.get(slot, "logged")
-            if not logged or not is_durable(records.get(slot, "position")):
+            slot = records.at(key)
+            numbers, base = records.integers, slot * WIDTH
+            logged = numbers[base + LOGGED]
+            if not logged or not is_durable(numbers[base + POSITION]):
                 return
-            if records.get(slot, "waiting"):
+            if numbers[base + WAITING]:
                 self.deadlines.evict(key, records.get(slot, "due"), logged)
             records.remove(key)
 

@@ -5,7 +5,7 @@
 
 from thrifty.router.decision import Decision
 from thrifty.router.engine import Engine
-from thrifty.router.records import ARRIVED, DEFAULTED, LOGGED, POSITION, WIDTH, Key, Numbers, number_or_nan
+from thrifty.router.records import LOGGED, POSITION, WIDTH, Key, Numbers
 from thrifty.router.restore import Recalled, recall, restore
 from thrifty.router.state import State
 from thrifty.store.log import Journal, Row, StoreError
@@ -33,7 +33,7 @@ class StateLog:
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:
         """Write down and apply an outcome; what to `wait` for."""
-        apply_outcome(state, row, slot)
+        state.apply_outcome(row, slot)
         return 0
 
     def add_change(self, state: State, row: Row, engine: Engine | None) -> int:
@@ -43,8 +43,8 @@ class StateLog:
 
     def latest(self, state: State, slot: int) -> tuple[Numbers, int]:
         """The record of a decision with all outcomes taken here, and what to wait for before it is durable."""
-        numbers = state.records.numbers(slot)
-        return numbers, numbers[0][numbers[2] + POSITION]
+        records, base = state.records, slot * WIDTH
+        return (records.integers, records.floats, base), records.integers[base + POSITION]
 
     def may_expire(self, state: State, key: Key, now: float) -> bool:  # noqa: ARG002
         """Whether it is for this replica to write the default outcome of a decision that is due."""
@@ -114,7 +114,7 @@ class LocalLog(StateLog):
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:
         """See `StateLog`."""
-        apply_outcome(state, row, slot)
+        state.apply_outcome(row, slot)
         position = self._append(row)
         state.records.integers[slot * WIDTH + POSITION] = position
         return position
@@ -152,9 +152,3 @@ class LocalLog(StateLog):
         except StoreError:
             self.stale = True
             raise
-
-
-def apply_outcome(state: State, row: Row, slot: int) -> None:
-    """Apply the row of an outcome whose decision is in memory."""
-    how = DEFAULTED if row.code == "default" else ARRIVED
-    state.apply_outcome(slot, state.arms.index(row.arm), number_or_nan(row.value), number_or_nan(row.cost), row.at, how)

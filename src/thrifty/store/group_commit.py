@@ -14,6 +14,9 @@ from thrifty.store.log import StoreError
 MOST_YIELDS = 16
 """How many times the writer lets other threads run before it commits, at most."""
 
+ENOUGH = 128
+"""Items that are committed without waiting for more: a thread that appends thousands would hold up everybody else's."""
+
 
 class GroupCommit:
     """Commits appended items in order.
@@ -143,7 +146,7 @@ class GroupCommit:
         """Let other threads run first, as long as they append items to the same commit."""
         before = 0
         for _ in range(MOST_YIELDS):
-            if len(self._items) == before:
+            if len(self._items) == before or before >= ENOUGH:
                 return
             before = len(self._items)
             time.sleep(0)
