@@ -23,6 +23,7 @@ from tests.router.test_twin import SHRINK, arm_of, possible
 from tests.router.twin import Twin
 from tests.router.twin_rules import Arms, Change
 from thrifty.router import Router, Settings
+from thrifty.router.snapshot import load
 from thrifty.store import open_store, postgres_outbox
 from thrifty.store.log import DECISION, Row
 
@@ -57,7 +58,7 @@ class Replicas(RuleBasedStateMachine):
         while True:
             self.follow()
             wanted = facts_of_twin(self.twin)
-            found = [without_taken_back(facts(router), wanted) for router in self.routers]
+            found = [facts(router) for router in self.routers]
             if all(each == wanted for each in found):
                 return
             if time.monotonic() > until:
@@ -208,17 +209,6 @@ class Replicas(RuleBasedStateMachine):
             self.clock.passed += 0.25  # a replica that could not write one tries again a moment later, by its clock
 
 
-def without_taken_back(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Facts without empty segments that the log does not know.
-
-    A decision that is taken back because its request_id was decided by the other replica leaves its segment behind, empty, until
-    this replica starts again.
-    """
-    known = wanted["statistics"]
-    kept = {name: each for name, each in found["statistics"].items() if name in known or any(map(any, each.values()))}
-    return {**found, "statistics": kept}
-
-
 def test_two_replicas_and_the_twin_agree_whatever_is_done(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     # A machine under load makes single commits slow; decisions that are given out meanwhile are the subject of other tests.
     monkeypatch.setattr(postgres_outbox, "SHORTEST_PATIENCE_S", 30.0)
@@ -275,3 +265,27 @@ def test_a_deadline_that_changed_before_a_decision_was_stored_holds_for_it(two: 
         second.expire()
         second.log.flush()
         assert (second.version, second.pending) == (first.version, pending)
+
+
+def test_a_decision_that_is_taken_back_leaves_no_segment_behind(two: tuple[Router, Router, Clock]) -> None:
+    first, second, _ = two
+    with second.lock:  # it does not hear of the first decision before it decides
+        original = first.decide("DE", request_id="q")
+        again = second.decide_soon("FR/orange", request_id="q")
+        later = second.decide_soon("IT")
+    second.wait(again.position)
+    second.wait(later.position)
+    assert (again.id, again.segment) == (original.id, "DE")
+    assert second.segments() == ["", "DE", "IT"]
+    assert second.statistics("FR/orange") == second.statistics()
+    second.snapshots.take_now(second)
+    journal = second.log.journal
+    assert journal is not None
+    position, body = next(iter(journal.snapshots()))
+    copy = load(second.state.begun_anew(), body, position)
+    assert copy.segments.names() == second.segments()
+    assert copy.segments.statistics(copy.segments.nearest("IT").number)[0][:2] == (1, 1)
+    assert second.decide("FR").segment == "FR"
+    assert second.segments() == ["", "DE", "FR", "IT"]
+    second.record(second.decide("FR/orange").id, reward=1)
+    assert [sent for sent, *_ in second.statistics("FR").values()] == [2, 0]

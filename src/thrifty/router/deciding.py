@@ -61,6 +61,8 @@ def _decide(
     except Exception:
         segments.take_back(count)
         raise
+    if segments.sums.count > count:
+        router.log.made_segments(state, count)
     name, price, code, arm = rule.names[place], rule.prices[place], CODES[why], rule.arms[place]
     at, shadow, detail = clock.time(), settings.mode == "shadow", None
     if choice is not None or context is not None or shadow or node.name != segment:

@@ -80,6 +80,18 @@ class ReplicatedLog(StateLog):
         if key in self._flying:
             raise StoreError("the decision is not stored yet: send the outcome again")
 
+    def made_segments(self, state: State, first: int) -> None:
+        """See `StateLog`. The segments stay provisional until the decision lands: it may be taken back."""
+        for segment in state.segments.by_number[first:]:
+            segment.provisional = True
+
+    def _take_back_segments(self, state: State) -> None:
+        """Remove the newest segments that are provisional and have no decision on its way. Others stay, and nobody sees them."""
+        segments = state.segments
+        used = {flight.segment for flight in self._flights.values() if flight.present}
+        while (last := segments.by_number[-1]).provisional and last.number not in used:
+            segments.take_back(last.number)
+
     def add_decision(self, state: State, row: Row, slot: int) -> int:
         """See `StateLog`."""
         records = state.records
@@ -89,6 +101,7 @@ class ReplicatedLog(StateLog):
         except StoreError:
             self._count(state, flight, -1)
             records.remove(flight.key)
+            self._take_back_segments(state)
             raise
         records.put(slot, "position", ticket)
         self._flights[ticket] = flight
@@ -262,6 +275,7 @@ class ReplicatedLog(StateLog):
         if slot is None:
             return
         records.put(slot, "logged", position)
+        state.segments.confirm(state.segments.by_number[records.get(slot, "segment")])
         if records.get(slot, "version") != state.version:
             period = state.deadlines.period_at(position)
             due = state.due_of(row.at, period.deadline_s)
@@ -292,6 +306,7 @@ class ReplicatedLog(StateLog):
             if flight.present:
                 self._count(state, flight, -1)
                 state.records.remove(flight.key)
+                self._take_back_segments(state)
             if key not in state.records:
                 remember(state, found[0])
             again = router.repeat(key)

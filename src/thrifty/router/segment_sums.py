@@ -52,6 +52,7 @@ class SegmentSums:
             self._make_room(2 * self.count)
         number = self.count
         self.parents[number] = parent
+        self._remembered[number] = self._changed[number] = False  # a segment that was taken back may have been here
         self.count += 1
         return number
 
@@ -169,9 +170,13 @@ class SegmentSums:
             self._remembered[:] = self._changed[:] = False
             self.restarts += 1
 
-    def dump(self) -> dict[str, bytes]:
-        """All tables as bytes."""
-        return {name: table[: self.count].tobytes() for name, table in self._kept().items()}
+    def dump(self, segments: list[int]) -> dict[str, bytes]:
+        """All tables as bytes, of these segments, which are numbered anew. The parents of each are among them."""
+        if len(segments) == self.count:
+            return {name: table[: self.count].tobytes() for name, table in self._kept().items()}
+        chosen = {name: table[segments] for name, table in self._kept().items()}
+        chosen["parents"][1:] = np.searchsorted(segments, chosen["parents"][1:])
+        return {name: table.tobytes() for name, table in chosen.items()}
 
     def load(self, dumped: dict[str, bytes]) -> None:
         """Take over dumped tables, after every segment was added; a ValueError where they are of another size."""

@@ -26,10 +26,11 @@ _toss = interpreted(toss)
 class Segment:
     """One kind of request. Its rules are made when they are needed, and made anew after a change of arms or settings."""
 
-    __slots__ = ("generation", "main", "name", "number", "others", "parent")
+    __slots__ = ("generation", "main", "name", "number", "others", "parent", "provisional")
 
     def __init__(self, name: str, number: int, parent: "Segment | None") -> None:
         self.name, self.number, self.parent = name, number, parent
+        self.provisional = False  # True while the log has no decision in it, or below it
         self.generation = -1
         self.main: RuleInstance | None = None
         self.others: dict[ArmsAndPrices, RuleInstance] = {}
@@ -80,8 +81,8 @@ class Segments:
         return min(self._settings.max_segments, MOST_BYTES // self.sums.n_bytes)
 
     def names(self) -> list[str]:
-        """Every segment, the root first."""
-        return sorted(self._by_name)
+        """Every segment that the log knows, the root first."""
+        return sorted(name for name, segment in self._by_name.items() if not segment.provisional)
 
     def __len__(self) -> int:
         return len(self.by_number)
@@ -95,11 +96,20 @@ class Segments:
         return self.nearest(name) if len(self._by_name) + missing > self.limit else self.make(name)
 
     def make(self, name: str) -> Segment:
-        """The segment of this name, made with all above it if need be, however many there are."""
+        """The segment of this name, made with all above it if need be, however many there are. The log knows it."""
         for each in reversed(path_of(name)):
             if each not in self._by_name:
                 self.add(each)
-        return self._by_name[name]
+        found = self._by_name[name]
+        self.confirm(found)
+        return found
+
+    def confirm(self, segment: Segment) -> None:
+        """The log has a decision in a segment."""
+        above: Segment | None = segment
+        while above is not None and above.provisional:
+            above.provisional = False
+            above = above.parent
 
     def take_back(self, count: int) -> None:
         """Let there be so many segments again: the newest ones were made for a decision that failed."""
@@ -109,8 +119,9 @@ class Segments:
         self.sums.count = count
 
     def nearest(self, name: str) -> Segment:
-        """The segment of this name, or the first one above it that exists."""
-        return next(self._by_name[each] for each in path_of(name) if each in self._by_name)
+        """The segment of this name, or the first one above it that the log knows."""
+        found = (self._by_name.get(each) for each in path_of(name))
+        return next(segment for segment in found if segment is not None and not segment.provisional)
 
     def add(self, name: str) -> Segment:
         """Make a segment whose parent exists."""

@@ -66,6 +66,7 @@ class RuleMemories:
 def capture(state: State) -> Capture:
     """Copy a state that nobody is changing meanwhile."""
     arms, segments = state.arms, state.segments
+    known = [segment for segment in segments.by_number if not segment.provisional]
     header = {
         "format": FORMAT,
         "settings": state.settings.to_dict(),
@@ -82,20 +83,23 @@ def capture(state: State) -> Capture:
         "groups": {name: list(group) for name, group in state.groups.items()},
         "counts": [state.decided, state.arrived, state.expired, state.waiting],
         "periods": state.deadlines.dump(state.records),
-        "segments": [segment.name for segment in segments.by_number],
+        "segments": [segment.name for segment in known],
     }
     rules: list[RuleInstance] = []
     choices: dict[Any, int] = {}  # eligible arms and prices, None for all arms: their number
     sizes: list[int] = []  # of a memory, for each of them
     places = array("q")  # segment and choice of every rule
+    numbers = {segment.number: number for number, segment in enumerate(known)}
     for choice, rule in segments.rules():
+        if rule.number not in numbers:
+            continue
         if choice not in choices:
             choices[choice] = len(choices)
             sizes.append(rule.n_bytes)
         rules.append(rule)
-        places.extend((rule.number, choices[choice]))
+        places.extend((numbers[rule.number], choices[choice]))
     header["choices"] = list(zip(choices, sizes, strict=True))
-    return Capture(header, {**segments.sums.dump(), "rules": places.tobytes()}, RuleMemories(rules))
+    return Capture(header, {**segments.sums.dump(list(numbers)), "rules": places.tobytes()}, RuleMemories(rules))
 
 
 def encode(captured: Capture, lock: AbstractContextManager[Any]) -> bytearray:

@@ -27,6 +27,9 @@ class StateLog:
         """The state of the log, given one that knows nothing."""
         return fresh
 
+    def made_segments(self, state: State, first: int) -> None:
+        """Note that the segments from this number on were made for a decision that is not written down yet."""
+
     def add_decision(self, state: State, row: Row, slot: int) -> int:  # noqa: ARG002
         """Write down a decision that was applied; what to `wait` for."""
         return 0
