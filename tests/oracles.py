@@ -342,6 +342,98 @@ class InformationDirected:
         return best[2] if uniform(history.own) < best[3] else best[1]
 
 
+class Balanced:
+    """CS-Balance by its three rules, over plain lists."""
+
+    def __init__(
+        self, *, caution: float = 0.5, patience: float = 2, exchange: float = 1, plan: float = 0.02, outset: float = 0
+    ) -> None:
+        self.caution, self.patience, self.exchange, self.share, self.outset = caution, patience, exchange, plan, outset
+
+    def __call__(self, history: History) -> int:
+        if history.rounds < history.n_arms:
+            self.left = 0
+            return history.rounds
+        if self.left == 0:
+            self.arm = self._plan(history)
+            self.left = max(1, int(self.share * len(history.rewards[self.arm])))
+        self.left -= 1
+        return self.arm
+
+    def _plan(self, history: History) -> int:
+        arms = range(history.n_arms)
+        self.keep, self.ahead = 1 - history.instance.alpha, history.horizon + self.outset
+        self.n = [len(rewards) for rewards in history.rewards]
+        self.price, self.mean = self._prices(history), self._estimates(history)
+        floor = self.keep * max(self.mean)
+        e = min((arm for arm in arms if self.mean[arm] >= floor), key=lambda arm: (self.price[arm], -self.mean[arm]))
+        cheaper = sorted((arm for arm in arms if self.price[arm] < self.price[e]), key=lambda arm: self.price[arm])
+        before = sum(self.price[arm] <= self.price[e] for arm in arms) - 1
+        for arm in cheaper:
+            if not any(self._rejects(arm, rival, e, max(before, 1)) for rival in arms if rival != arm):
+                behind = [rival for rival in arms if rival not in cheaper[: cheaper.index(arm) + 1]]
+                return self._settle(arm, behind, e)
+        return self._settle(e, [arm for arm in arms if self.price[arm] > self.price[e]], e)
+
+    def _prices(self, history: History) -> list[float]:
+        if history.costs is None:
+            costs = [float(cost) for cost in history.instance.costs]
+            spread = max(costs) - min(costs)
+        else:
+            costs = [history.mean_cost(arm) * max(1 - 1 / math.sqrt(n), 0) if n > 1 else 0.0 for arm, n in enumerate(self.n)]
+            spread = max(costs) - min(costs)
+        return [cost / (spread if spread > 0 else 1.0) for cost in costs]
+
+    def _estimates(self, history: History) -> list[float]:
+        k, won = history.n_arms, [sum(rewards) for rewards in history.rewards]
+        means = [(won[arm] + 0.5) / (self.n[arm] + 1) for arm in range(k)]
+        average = sum(means) / k
+        beyond = sum((m - average) ** 2 - m * (1 - m) / (n + 1) * (1 - 1 / k) for m, n in zip(means, self.n, strict=True))
+        between = (1 / 12 + max(beyond, 0)) / k
+        centre = (average * sum(self.n) + 50) / (sum(self.n) + 100)
+        strength = min(max(centre * (1 - centre) / between, 2), 100)
+        return [(won[arm] + strength * centre) / (self.n[arm] + strength) for arm in range(k)]
+
+    def _variances(self, arm: int, rival: int) -> tuple[float, float]:
+        """Of the arm and of the rival, if the arm were on the rival's floor."""
+        own, other = self.keep * self.mean[rival], min(self.mean[arm] / self.keep, 1.0) if self.keep else 1.0
+        return max(own * (1 - own), 0.01) / self.n[arm], self.keep**2 * max(other * (1 - other), 0.01) / self.n[rival]
+
+    def _compare(self, arm: int, rival: int) -> tuple[float, float]:
+        s = math.sqrt(sum(self._variances(arm, rival)))
+        return (self.keep * self.mean[rival] - self.mean[arm]) / s, s
+
+    def _rejects(self, arm: int, rival: int, e: int, before: int) -> bool:
+        z, s = self._compare(arm, rival)
+        saved = self.patience * self.ahead / before * (self.price[e] - self.price[arm]) * _normal_cdf(-z)
+        return z > 0 and saved <= self.exchange * min(self.n[arm], self.n[rival]) * s * _normal_excess(z)
+
+    def _settle(self, arm: int, rivals: list[int], e: int) -> int:
+        ratios = {}
+        for rival in sorted(rivals, key=lambda rival: self.price[rival]):
+            z, s = self._compare(arm, rival)
+            shortfall = s * (_normal_excess(z) - _normal_excess(z - (self.keep - self.mean[arm]) / s))
+            spent = self.n[rival] * max(self.price[rival] - self.price[arm], 0.02) * _normal_cdf(-z)
+            if z > -5:
+                ratios[rival] = self.caution * self.exchange * self.ahead / len(rivals) * shortfall / spent if spent else math.inf
+        if not ratios or max(ratios.values()) <= 1:
+            return arm
+        rival = max(ratios, key=lambda each: ratios[each])
+        z, s = self._compare(arm, rival)
+        clear, (own, other) = _normal_cdf(-z), self._variances(arm, rival)
+        cost = (self.price[rival] - self.price[arm]) * clear + max(self.price[rival] - self.price[e], 0) * (1 - clear)
+        looks_at_arm = own / self.n[arm] * cost >= other / self.n[rival] * self.exchange * s * _normal_excess(z)
+        return arm if looks_at_arm else rival
+
+
+def _normal_cdf(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def _normal_excess(z: float) -> float:
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) + z * _normal_cdf(z)
+
+
 class ImportanceWeighted:
     """CS-EXP3 by its formulas."""
 
@@ -425,6 +517,7 @@ TWINS: dict[str, Twin] = {
     "cs-etc": cs_etc,
     "one-shot-etc": one_shot_etc,
     "cs-ids": InformationDirected(),
+    "cs-balance": Balanced(),
     "cs-direct": cs_direct,
     "cs-exp3": ImportanceWeighted(),
     "pe": Elimination(lambda instance: int(np.argmax(instance.costs))),
@@ -457,6 +550,11 @@ SET_TWINS: dict[str, Twin] = {
     "cs-ids:foresight=2": InformationDirected(foresight=2),
     "cs-ids:leniency=2": InformationDirected(leniency=2),
     "cs-ids:exchange=0.3": InformationDirected(exchange=0.3),
+    "cs-balance:caution=3": Balanced(caution=3),
+    "cs-balance:patience=0.1": Balanced(patience=0.1),
+    "cs-balance:exchange=5": Balanced(exchange=5),
+    "cs-balance:plan=0.5": Balanced(plan=0.5),
+    "cs-balance:outset=5000": Balanced(outset=5000),
     "cs-direct:limit=0.3": partial(cs_direct, limit=0.3),
     "cs-direct:interval=mixture": partial(cs_direct, bound=mixture_bound),
     "cs-exp3:explore=2": ImportanceWeighted(explore=2.0),

@@ -28,9 +28,9 @@ from thrifty.policies import (
 from thrifty.policies.binding import given_terms
 from thrifty.policies.contract import KernelParameter, Number, next_horizon, refresh, refresh_all, unknown_propensity
 from thrifty.policies.cs_etc import settle_tau
-from thrifty.policies.cs_ids import settle_outset
 from thrifty.policies.ladder import top_score
 from thrifty.policies.maxima import largest
+from thrifty.policies.outlook import settle_outset
 from thrifty.policies.step import RuleState, decide, refresh_changed, take_outcome
 from thrifty.problem import Terms
 from thrifty.statistics import Outcome
@@ -51,6 +51,10 @@ NUMBERS: dict[str, dict[str, tuple[float | None, float, float, bool]]] = {
     },
     "cs-etc": TAU,
     "one-shot-etc": TAU,
+    "cs-balance": {
+        "exchange": (1.0, 0.0, INFINITE, False), "caution": (0.5, 0.0, INFINITE, False), "patience": (2.0, 0.0, INFINITE, False),
+        "plan": (0.02, 0.0, 1.0, False), "outset": (None, 0.0, INFINITE, False), "pending": SHARED["pending"],
+    },
     "cs-ids": {
         "exchange": (1.0, 0.0, INFINITE, False), "draws": (30, 2, 10_000, True), "power": (3.0, 1.01, 10.0, False),
         "leniency": (0.7, 0.0, INFINITE, False), "foresight": (0.5, 0.0, INFINITE, False), "outset": (None, 0.0, INFINITE, False),

@@ -29,7 +29,7 @@ References
 
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,8 @@ from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.information import best_of_two, certainly, least, worth_knowing_now
+from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.posteriors import PENDING, draw_cost, expected
-from thrifty.problem import Terms
 from thrifty.streams import beta, uniform
 
 
@@ -242,14 +242,6 @@ def _spread(memory, sums, arm):
     return variance / n_draws
 
 
-def settle_outset(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Fill in how far to look ahead: to a known horizon and no further, else well beyond the decisions so far."""
-    outset = numbers["outset"]
-    if outset is None:
-        outset = 3000.0 if terms.horizon is None else 0.0
-    return {**numbers, "outset": outset}
-
-
 POLICY = Policy(
     name="cs-ids",
     summary="what costs little regret for what it tells about the optimal arm: good whether arms are close or far apart",
@@ -265,7 +257,7 @@ POLICY = Policy(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
         ),
         "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
-        "outset": Number(None, "how many decisions more to plan for; 0 where the horizon is known, else 3,000", low=0.0),
+        "outset": OUTSET,
         "pending": PENDING,
         "cost_scale": COST_SCALE,
     },

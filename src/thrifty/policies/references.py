@@ -70,6 +70,16 @@ BIBTEX = {
   volume    = {134},
   year      = {2021}
 }""",
+    "Wilson1927": """\
+@article{Wilson1927,
+  author  = {Wilson, Edwin B.},
+  title   = {Probable Inference, the Law of Succession, and Statistical Inference},
+  journal = {Journal of the American Statistical Association},
+  volume  = {22},
+  number  = {158},
+  pages   = {209--212},
+  year    = {1927}
+}""",
     "thrifty": f"""\
 @software{{thrifty,
   author  = {{{{The thrifty authors}}}},
@@ -96,6 +106,10 @@ _HERE = "has no publication of its own; cite thrifty"
 _BASELINE = Citation(f"a baseline that {_HERE}", ("thrifty",))
 
 CITATIONS = {
+    "cs-balance": Citation(
+        f"{_HERE}. It is made for the problem of [Sinha2021], with the variance of a score test [Wilson1927]",
+        ("thrifty", "Sinha2021", "Wilson1927"),
+    ),
     "cs-ids": Citation(
         f"{_HERE}. Information-directed sampling [Russo2018], [Lattimore2021] for the problem of [Sinha2021]",
         ("thrifty", "Russo2018", "Lattimore2021", "Sinha2021"),

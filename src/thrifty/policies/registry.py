@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from thrifty.policies import baselines, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
+from thrifty.policies import baselines, cs_balance, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
 from thrifty.policies.contract import Policy
 from thrifty.policies.files import load_from_file, sources_of
 from thrifty.suggestions import did_you_mean
@@ -11,6 +11,7 @@ from thrifty.suggestions import did_you_mean
 _KNOWN = {
     policy.name: policy
     for policy in (
+        cs_balance.POLICY,
         cs_ids.POLICY,
         cs_ucb.POLICY,
         cs_ts.POLICY,
