@@ -10,4 +10,5 @@ def small_board(policies: tuple[str, ...] = ("a", "b", "c"), total: NDArray[np.f
     """Three policies on two instances, one of each half; the third policy cannot play the first instance."""
     listed = entries()
     total = np.array([[10.0, 5.0, np.nan], [0.0, 99.0, 8.0]]) if total is None else total
-    return Board((listed[0], listed[15]), policies, total, total * 0.1, total * 0.5, total * 0.5)
+    half, stuck = total * 0.5, np.where(np.isnan(total), np.nan, 0.0)
+    return Board((listed[0], listed[15]), policies, total, total * 0.1, half, half, total, total * 2.0, stuck)

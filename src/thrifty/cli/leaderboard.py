@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
     if options.out:
         command = "thrifty leaderboard" + (" --quick" if options.quick else "") + f" --out {options.out.name}"
         write_leaderboard(board, options.out, command=command)
-    print(f"{'policy':<24} {'geometric mean':>15} {'worst ratio':>12}")
-    for name, mean, worst in board.ranking():
-        print(f"{name:<24} {mean:>15.2f} {worst:>12.1f}")
+    largest = {rank.policy: rank.largest for rank in board.minimax_ranking()}
+    print(f"{'policy':<24} {'geometric mean':>20} {'worst ratio':>12} {'largest share of K^(1/3) T^(2/3)':>34}")
+    for rank in board.ranking():
+        print(f"{rank.policy:<24} {rank.mean:>12.2f} +- {rank.error:<4.2f} {rank.worst:>12.1f} {largest[rank.policy]:>34.2f}")

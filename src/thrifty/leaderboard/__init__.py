@@ -1,6 +1,7 @@
 """The leaderboard: many instances, all policies, one ranking. It decides which policy is the default."""
 
 from thrifty.leaderboard.board import Board, play
-from thrifty.leaderboard.instances import Entry, entries
+from thrifty.leaderboard.entry import Entry
+from thrifty.leaderboard.instances import entries
 
 __all__ = ["Board", "Entry", "entries", "play"]

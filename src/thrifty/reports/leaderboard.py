@@ -8,7 +8,9 @@ import numpy as np
 
 from thrifty.files import write_whole
 from thrifty.leaderboard import Board
-from thrifty.leaderboard.instances import HELD_OUT, TUNING
+from thrifty.leaderboard.board import MinimaxRank, Rank
+from thrifty.leaderboard.entry import HELD_OUT, TUNING
+from thrifty.leaderboard.first_edition import first_edition
 from thrifty.reports.drawing import COLOURS, house_style, make_axes, save, thin_ticks
 from thrifty.reports.labels import label_points
 from thrifty.reports.page import render
@@ -21,11 +23,12 @@ _HALVES = {"All instances": None, "Held-out half": HELD_OUT, "Tuning half": TUNI
 
 @dataclass(frozen=True)
 class RankedHalf:
-    """The ranking of one half of the instances: (policy, geometric mean, worst ratio), best first."""
+    """The rankings of some of the instances."""
 
     title: str
     n_instances: int
-    ranking: list[tuple[str, float, float]]
+    ranking: list[Rank]
+    minimax: list[MinimaxRank]
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,17 @@ class BoardCell:
     total: str
     error: str
     is_best: bool
+
+
+@dataclass(frozen=True)
+class LeaderRow:
+    """How the runs of the leader are spread on one instance."""
+
+    name: str
+    mean: float
+    median: float
+    high: float
+    stuck: float
 
 
 @dataclass(frozen=True)
@@ -70,10 +84,10 @@ def leaderboard_page(board: Board, *, command: str, picture: str | None) -> str:
     return render(
         "leaderboard.md.j2",
         command=command,
-        leader=board.ranking()[0][0],
-        halves=[
-            RankedHalf(title, len(board.rows(half)), board.ranking(half)) for title, half in _HALVES.items() if board.rows(half)
-        ],
+        leader=_leader(board),
+        halves=_ranked_halves(board),
+        duels=board.duels(_leader(board)),
+        spreads=_leader_rows(board),
         picture=picture,
         exceptions=_exceptions(board),
         policies=board.policies,
@@ -101,8 +115,30 @@ def draw_leaderboard(board: Board) -> "Figure":
     return figure
 
 
+def _leader(board: Board) -> str:
+    return board.ranking()[0].policy
+
+
+def _ranked_halves(board: Board) -> list[RankedHalf]:
+    found = [
+        RankedHalf(title, len(board.rows(half)), board.ranking(half), board.minimax_ranking(half))
+        for title, half in _HALVES.items()
+        if board.rows(half)
+    ]
+    first = len(first_edition())
+    if len(board.entries) > first:
+        found.append(RankedHalf("The instances of the first edition", first, board.ranking(first=first), []))
+    return found
+
+
+def _leader_rows(board: Board) -> list[LeaderRow]:
+    column = board.policies.index(_leader(board))
+    values = (board.total, board.median, board.high, board.stuck)
+    return [LeaderRow(board.entries[row].name, *(float(value[row, column]) for value in values)) for row in board.rows()]
+
+
 def _exceptions(board: Board) -> list[BoardException]:
-    leader = board.policies.index(board.ranking()[0][0])
+    leader = board.policies.index(_leader(board))
     ratios, best = board.ratios[:, leader], np.nanargmin(board.total, axis=1)
     return [
         BoardException(
