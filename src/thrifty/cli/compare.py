@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
         example="thrifty compare --means 0.5,0.46 --costs 1,0 --alpha 0.1 --policies cs-ucb,cs-ts,cs-etc:tau=100",
     )
     _add_world(parser)
-    add_policies(parser, "cs-ids,cs-ucb,cs-ts,cs-etc")
+    add_policies(parser, "cs-balance,cs-ucb,cs-ts,cs-etc")
     add_count(parser, "--horizon", f"rounds of a run; the policies know this number; default {_HORIZON}")
     add_count(parser, "--rounds", "rounds of a run, in place of --horizon; the policies do not know this number")
     _add_feedback(parser)

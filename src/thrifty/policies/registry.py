@@ -33,7 +33,7 @@ _KNOWN = {
 }
 
 
-DEFAULT_POLICY = "cs-ids"
+DEFAULT_POLICY = "cs-balance"
 """The policy used wherever none is named: the first of the leaderboard by geometric mean."""
 
 
@@ -52,7 +52,7 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     Parameters
     ----------
     spec : a name such as "cs-etc", a path ending in .py to a file that defines POLICY, or a Policy. Parameters may ride on a
-        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a forgetting method: "cs-ids+restart",
+        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a forgetting method: "cs-balance+restart",
         "cs-etc:tau=100+window=500".
     settings : parameters by name, in place of or on top of those in `spec`
 

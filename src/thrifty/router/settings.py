@@ -103,7 +103,7 @@ class Settings:
 def _check_policy(spec: str) -> None:
     """Raise a ValueError unless a router can use the policy."""
     if not isinstance(spec, str):
-        raise ValueError(f"policy must be a name such as cs-ids, got {spec!r:.80}")
+        raise ValueError(f"policy must be a name such as cs-balance, got {spec!r:.80}")
     chosen = policy(spec)
     if chosen.known_truths:
         raise ValueError(
