@@ -21,7 +21,7 @@ SMALL = [*ARMS, "--horizon", "300", "--runs", "3", "--seed", "1"]
 def test_policies_are_listed_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("cs-ids:exchange=1,draws=30")
+    assert lines[0].startswith("cs-balance:exchange=1,caution=0.5")
     assert any(line.startswith("cs-etc:tau=auto,interval=paper,cost_scale=1 ") for line in lines)
 
 
@@ -34,7 +34,7 @@ def test_compare_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *SMALL]) == 0
     out = capsys.readouterr().out
     assert "best arm 0, optimal arm 1, floor 0.45" in out
-    assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-ids", "cs-ucb", "cs-ts", "cs-etc"]
+    assert [line.split()[0] for line in out.splitlines()[3:]] == ["cs-balance", "cs-ucb", "cs-ts", "cs-etc"]
 
 
 def test_compare_plays_the_world_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +283,7 @@ def test_a_closed_pipe_is_no_error() -> None:
     process = subprocess.run(
         f"{sys.executable} -m thrifty.cli policies | head -1", shell=True, capture_output=True, text=True, check=True
     )
-    assert process.stdout.startswith("cs-ids")
+    assert process.stdout.startswith("cs-balance")
     assert process.stderr == ""
 
 

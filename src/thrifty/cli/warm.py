@@ -23,12 +23,13 @@ def run(options: argparse.Namespace) -> None:
     """Compile one policy after another, and print where the result is."""
     from thrifty.interruption import run_interruptibly
     from thrifty.kernel_cache import cache_folder
-    from thrifty.policies import DEFAULT_POLICY, list_policies
+    from thrifty.policies import list_policies
     from thrifty.router import Settings
     from thrifty.router.engine import engine_for
+    from thrifty.router.settings import ROUTER_POLICY
 
     every = [name for name, found in list_policies().items() if not found.known_truths]
-    wanted = every if options.all else options.policies or [DEFAULT_POLICY]
+    wanted = every if options.all else options.policies or [ROUTER_POLICY]
     for spec in wanted:
         Settings(alpha=0.0, policy=spec)  # a ValueError where a router cannot use it
     for spec in wanted:

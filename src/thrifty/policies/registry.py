@@ -41,7 +41,7 @@ def list_policies() -> dict[str, Policy]:
     """Every policy by its name.
 
     >>> sorted(list_policies())[:3]
-    ['best-known', 'cheapest', 'cs-direct']
+    ['best-known', 'cheapest', 'cs-balance']
     """
     return dict(_KNOWN)
 
