@@ -11,22 +11,22 @@ from pathlib import Path
 
 import numpy as np
 
-from thrifty import Instance, World, simulate
+from thrifty import DEFAULT_POLICY, Instance, World, simulate
 from thrifty.environments import Exponential, Feedback, Fixed, outage
-from thrifty.leaderboard import entries
-from thrifty.leaderboard.instances import Entry
+from thrifty.leaderboard import Entry
+from thrifty.leaderboard.first_edition import first_edition
 from thrifty.simulation.segments import simulate_segments
 
 PAGE = Path(__file__).parent.parent / "docs" / "world-benchmarks.md"
 SEED = 20_261  # not one that anything was tuned on
-DEFAULT = "cs-ids"
+DEFAULT = DEFAULT_POLICY
 LATE = Feedback(Exponential(100))
 LOSSY = Feedback(Exponential(100), lost=0.1, deadline=1000)
 
 
 def short_entries() -> list[Entry]:
-    """The leaderboard's instances with 5,000 to 20,000 rounds and at most 20 arms."""
-    return [each for each in entries() if 5000 <= each.horizon <= 20_000 and each.world.instance.n_arms <= 20]
+    """Instances of the first leaderboard with 5,000 to 20,000 rounds and at most 20 arms."""
+    return [each for each in first_edition() if 5000 <= each.horizon <= 20_000 and each.world.instance.n_arms <= 20]
 
 
 def totals(entry: Entry, policy: str, runs: int, *, told: bool = True, feedback: Feedback | None = None) -> np.ndarray:

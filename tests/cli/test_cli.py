@@ -21,7 +21,7 @@ SMALL = [*ARMS, "--horizon", "300", "--runs", "3", "--seed", "1"]
 def test_policies_are_listed_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("cs-balance:exchange=1,caution=0.5")
+    assert lines[0].startswith("cs-ids:exchange=1,draws=30")
     assert any(line.startswith("cs-etc:tau=auto,interval=paper,cost_scale=1 ") for line in lines)
 
 
@@ -283,7 +283,7 @@ def test_a_closed_pipe_is_no_error() -> None:
     process = subprocess.run(
         f"{sys.executable} -m thrifty.cli policies | head -1", shell=True, capture_output=True, text=True, check=True
     )
-    assert process.stdout.startswith("cs-balance")
+    assert process.stdout.startswith("cs-ids")
     assert process.stderr == ""
 
 

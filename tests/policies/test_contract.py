@@ -91,7 +91,7 @@ class TestSpecs:
         ("spec", "message"),
         [
             ("cs-ubc", "unknown policy 'cs-ubc': did you mean cs-ucb?"),
-            ("zzz", "there are cs-balance, cs-ids, cs-ucb, cs-ts"),
+            ("zzz", "there are cs-ids, cs-balance, cs-ucb, cs-ts"),
             ("cs-etc:tua=5", "cs-etc has no parameter tua: did you mean tau?"),
             ("cs-etc:x=5", "cs-etc has no parameter x: it has tau, interval, cost_scale"),
             ("cheapest:x=5", "cheapest has no parameters, got x"),

@@ -16,7 +16,7 @@ from thrifty.replay import Evidence, Log, examine
 from thrifty.replay.frontier import Frontier, frontier
 from thrifty.replay.source import require_polars
 
-CANDIDATES = ("cs-balance", "cs-ids", "cs-ts", "cs-ucb", "cs-etc")
+CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc")
 ALPHAS = (0.02, 0.05, 0.1)
 
 

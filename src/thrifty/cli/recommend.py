@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
     )
     add_log(parser)
     parser.add_argument("--alpha", default="0.02,0.05,0.1", help="alphas to choose from, separated by commas; default %(default)s")
-    add_policies(parser, "cs-balance,cs-ids,cs-ts,cs-ucb,cs-etc", "policies to choose from")
+    add_policies(parser, "cs-ids,cs-balance,cs-ts,cs-ucb,cs-etc", "policies to choose from")
     parser.add_argument(
         "--exchange", type=float, default=3.0, help="per cent of cost that one per cent of quality is worth; default %(default)s"
     )

@@ -29,7 +29,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--alpha", default="0.02,0.05,0.1", help="subsidy factors, separated by commas; default %(default)s")
     parser.add_argument(
         "--policies",
-        default="cs-balance",
+        default="cs-ids",
         help="policies to play through the log, without forgetting: names, name:parameter=value or .py files, separated by commas; "
         "or none; default %(default)s",
     )

@@ -11,8 +11,8 @@ from thrifty.suggestions import did_you_mean
 _KNOWN = {
     policy.name: policy
     for policy in (
-        cs_balance.POLICY,
         cs_ids.POLICY,
+        cs_balance.POLICY,
         cs_ucb.POLICY,
         cs_ts.POLICY,
         cs_etc.POLICY,
@@ -33,8 +33,8 @@ _KNOWN = {
 }
 
 
-DEFAULT_POLICY = "cs-balance"
-"""The policy used wherever none is named: the first of the leaderboard by geometric mean."""
+DEFAULT_POLICY = "cs-ids"
+"""The policy used wherever none is named, as in a router. Nobody knows the horizon there: see docs/decisions/016-cs-balance.md."""
 
 
 def list_policies() -> dict[str, Policy]:
@@ -52,7 +52,7 @@ def policy(spec: str | Policy, **settings: Any) -> Policy:
     Parameters
     ----------
     spec : a name such as "cs-etc", a path ending in .py to a file that defines POLICY, or a Policy. Parameters may ride on a
-        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a forgetting method: "cs-balance+restart",
+        name or path: "cs-etc:tau=100", "cs-ts:prior=gaussian,a=2"; and so may a forgetting method: "cs-ids+restart",
         "cs-etc:tau=100+window=500".
     settings : parameters by name, in place of or on top of those in `spec`
 

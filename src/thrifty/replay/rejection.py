@@ -193,7 +193,7 @@ def replay_policy(
     """
     chosen = policy(spec)
     if chosen.known_truths:
-        raise ValueError(f"{chosen.name} needs to know the truth, and a log does not have it: try cs-balance")
+        raise ValueError(f"{chosen.name} needs to know the truth, and a log does not have it: try cs-ids")
     chosen.check_keeps_all("replay", remedy="thrifty recommend plays the others in simulation")
     segments = [_Segment(each, aggregates, log) for each in estimates]
     for number, segment in enumerate(segments):

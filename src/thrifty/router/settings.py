@@ -19,7 +19,7 @@ MOST_KEPT = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 ROUTER_POLICY = f"{DEFAULT_POLICY}+restart"
-"""The policy of a router for which none is named. Routes break and recover: `+restart` notices that, and costs 2% more regret."""
+"""The policy of a router for which none is named. Routes break and recover: `+restart` notices that, and costs 3% more regret."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Settings:
 def _check_policy(spec: str) -> None:
     """Raise a ValueError unless a router can use the policy."""
     if not isinstance(spec, str):
-        raise ValueError(f"policy must be a name such as cs-balance, got {spec!r:.80}")
+        raise ValueError(f"policy must be a name such as cs-ids, got {spec!r:.80}")
     chosen = policy(spec)
     if chosen.known_truths:
         raise ValueError(

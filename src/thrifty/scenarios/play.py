@@ -22,7 +22,7 @@ def usual_policies(scenario: Scenario) -> list[str]:
 
     >>> from thrifty.scenarios import checked_scenario
     >>> usual_policies(checked_scenario("llm"))[:2]
-    ['cs-balance+restart', 'cs-balance']
+    ['cs-ids:cost_scale=0.3+restart', 'cs-ids:cost_scale=0.3']
     """
     without = left_out(scenario)
     specs = {name: _spec(name, each, scenario) for name, each in list_policies().items() if name not in without}
