@@ -8,8 +8,9 @@ import pytest
 
 from tests import oracles
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
-from thrifty import Instance, simulate
+from thrifty import Instance, policy, simulate
 from thrifty.policies import elimination
+from thrifty.problem import Terms
 
 # T = 173 has rounds 0, 1 and 2, because 173 / 4^2 = 10.8 is at least e and 173 / 4^3 = 2.7 is not. By hand, with gap = 2^-m:
 # tau_2 = ceil(2 ln(10.8125) 16) = ceil(76.18) = 77 and beta_2 = sqrt(2.38070 / 154) = 0.12433.
@@ -31,6 +32,7 @@ def test_the_limit_is_in_units_of_the_exploration_of_cs_etc() -> None:
     terms = terms_of("pe-cs:limit=2", costs=[1.0, 0.0], alpha=0.1, horizon=128)  # 2 (128 / 2)^(2/3) = 32
     spent = plain(elimination._spent)
     assert (spent(terms, 31), spent(terms, 32)) == (False, True)
+    assert (spent(terms._replace(horizon=2), 1), spent(terms._replace(horizon=2), 2)) == (False, True)  # 2 (2 / 2)^(2/3) is just 2
     assert not spent(terms_of("pe-cs", costs=[1.0, 0.0], alpha=0.1, horizon=128), 10**9)
 
 
@@ -60,6 +62,13 @@ def test_an_arm_is_dropped_only_when_its_upper_bound_is_below_the_highest_lower_
     close = 0.75 - 2 * math.sqrt(math.log(T / 16) / (2 * 77))
     for mean, found in ((close + 1e-9, -1), (close - 1e-9, 0)):
         assert decide("pe-cs", [(77, 0.75 * 77), (77, mean * 77)])[1].reference == found
+
+
+def test_an_arm_whose_upper_bound_is_the_highest_lower_one_stays() -> None:
+    # Means 0.75, 0.25 and 0 with a width of 1/4: 0.25 + 0.25 is just 0.75 - 0.25, and 0 + 0.25 is below it.
+    memory = memory_of("pe-cs", terms_of("pe-cs", costs=[1.0, 0.5, 0.0], alpha=0.1, horizon=T))
+    plain(elimination._eliminate)(statistics([(4, 3.0), (4, 1.0), (4, 0.0)]), memory, 0.25)
+    assert memory.active.tolist() == [True, True, False]
 
 
 def test_after_the_last_round_tied_arms_are_sampled_in_turn_and_tested_after_each_sample() -> None:
@@ -129,6 +138,14 @@ class TestThePair:
             stats = statistics([(wanted, 0.5 * wanted), (11, 5.5)])
             assert int(choose(terms, stats, memory_of(label, terms), None)) == 1
 
+    def test_the_test_of_the_next_arm_begins_with_the_first_round(self) -> None:
+        # The reference gives the bar 0.8 (1 - 0.1243) = 0.7005. The cheapest arm has 31 samples of mean 0.4 and is dropped in
+        # round 1: 0.4 + 0.484 is above the bar, 0.4 + 0.2465 is not. The next, with 11 of mean 0, is dropped in round 0.
+        terms = terms_of("pe", costs=[1.0, 0.0, 0.5], alpha=0.2, horizon=T)
+        memory, stats = memory_of("pe", terms), statistics([(77, 77.0), (31, 0.4 * 31), (11, 0.0)])
+        assert int(plain(elimination.choose_with_reference)(terms, stats, memory, None)) == 0
+        assert memory.state[0].settled == 0
+
     def test_an_arm_as_dear_as_the_reference_is_not_tested(self) -> None:
         terms = terms_of("pe:reference=1", costs=[0.5, 0.5], alpha=0.2, horizon=T)
         memory = memory_of("pe", terms)
@@ -139,11 +156,19 @@ class TestThePair:
 def test_an_arm_without_outcomes_counts_as_one_half() -> None:
     assert plain(elimination._mean)(statistics([(3, 1.5)], seen=[0]), 0) == 0.5
     assert plain(elimination._mean)(statistics([(4, 1.0)]), 0) == 0.25
+    assert plain(elimination._mean)(statistics([(1, 1.0)]), 0) == 1.0
 
 
 def test_the_reference_of_pe_is_the_dearest_arm_unless_it_is_named() -> None:
     assert terms_of("pe", costs=[0.1, 0.9, 0.5], alpha=0.1, horizon=9).parameters.reference == 1.0
     assert terms_of("pe:reference=2", costs=[0.1, 0.9, 0.5], alpha=0.1, horizon=9).parameters.reference == 2.0
+
+
+def test_the_reference_of_pe_must_be_an_arm() -> None:
+    with pytest.raises(ValueError, match="reference must be an arm from 0 to 1, got 2"):
+        terms_of("pe:reference=2", costs=[0.1, 0.9], alpha=0.1, horizon=9)
+    unknown = Terms(n_arms=1, costs=None, alpha=0.1, horizon=9)  # refused by `rule_under`, which says why; any arm will do here
+    assert policy("pe").numbers(unknown)["reference"] == 0.0
 
 
 def test_all_tests_are_made_again_when_the_horizon_grows() -> None:

@@ -104,3 +104,5 @@ def test_a_ladder_remembers_its_last_answer_while_no_arm_of_that_cost_can_overta
     assert single.last[0].tolist() == (1, 0.4)
     place(single, 0, 0.1)
     assert single.last[0].tolist() == (1, 0.4)  # a bound, which need not be reached
+    place(single, 1, 0.95)
+    assert single.last[0].tolist() == (1, 0.4)  # of the cheaper ones, so not of the answer itself

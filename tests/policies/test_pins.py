@@ -194,6 +194,25 @@ class TestUnknownCosts:
         # Means 0.8 | 0.6 and 0.9 | 0.7 of arm 0: variances 0.01 and 0.01. Arm 1: 0.2 | 0.5 and 0.1 | 0.3: 0.0225 and 0.01.
         assert memory.information == pytest.approx([0.02, 0.0325])
 
+    def test_cs_ids_weighs_drawn_costs_where_only_the_best_arm_is_good_enough(self) -> None:
+        terms = terms_of("cs-ids:draws=2,leniency=1", costs=None, n_arms=2, alpha=0.0, horizon=100)
+        memory = memory_of("cs-ids", terms)
+        memory.rewards[:], memory.costs[:] = [0.8, 0.2, 0.6, 0.5], [0.5, 0.1, 0.3, 0.7]
+        plain(cs_ids.tally_optima)(terms, memory)
+        plain(cs_ids.weigh_arms)(terms, memory)
+        # The floors 0.8 and 0.6 are the rewards of arm 0. Arm 1 lacks (0.6 + 0.1) / 2 and pays (0 + 0.4) / 2 more.
+        assert memory.regret == pytest.approx([0.0, 0.35 + 0.2])
+
+    def test_a_rule_for_unknown_costs_is_used_where_they_are_unknown(self) -> None:
+        known, unknown = (Terms(n_arms=2, costs=costs, alpha=0.1, horizon=9) for costs in (np.zeros(2), None))
+        chosen = policy("cs-ucb")
+        assert chosen.rule is not chosen.rule_for_unknown_costs
+        assert chosen.rule_under(known) is chosen.rule
+        assert chosen.rule_under(unknown) is chosen.rule_for_unknown_costs
+        assert policy("pe").rule_under(known) is policy("pe").rule
+        with pytest.raises(ValueError, match="pe needs to know the costs, and they are unknown here"):
+            policy("pe").rule_under(unknown)
+
 
 class TestExploration:
     @pytest.mark.parametrize(
@@ -333,6 +352,16 @@ class TestBaselines:
         assert memory.scores.tolist() == [0.5, 0.0]
         assert int(plain(baselines.choose_cheapest_known)(terms, stats, memory, None)) == 1
         assert memory.scores.tolist() == [-0.4, 0.0]
+
+    @pytest.mark.parametrize("choose", [baselines.choose_ucb1, baselines.choose_scalarised, baselines.choose_cheapest_known])
+    def test_the_first_arm_is_due_once_even_if_what_was_borrowed_speaks_against_it(self, choose: Any) -> None:
+        # Four borrowed outcomes of arm 0: mean 0 against 1, cost 1 against 0. It was never sent, so it is due; then arm 1 wins.
+        terms = terms_of("ucb1", costs=[0.0, 0.0], alpha=0.1, horizon=1000)
+        memory, stats = memory_of("ucb1", terms), statistics([(0, 0.0), (1, 1.0)], seen=[4, 1], costs=[4.0, 0.0])
+        memory.scores[:] = [0.0, 1.0]
+        assert int(plain(choose)(terms, stats, memory, None)) == 0
+        stats[0].sent = 1
+        assert int(plain(choose)(terms, stats, memory, None)) == 1
 
     def test_round_robin_begins_with_the_first_arm(self) -> None:
         terms = terms_of("round-robin", costs=[0.0, 0.0, 0.0], alpha=0.1, horizon=100)
@@ -517,14 +546,21 @@ class TestInformation:
     def test_arms_that_tell_the_same_are_not_mixed(self) -> None:
         assert self.mixture([0.1, 0.5], [0.2, 0.2], 3.0) == [0.0, 0.0, 0.0]
         assert self.mixture([0.1, 0.1], [0.1, 0.2], 3.0) == [1.0, 1.0, 0.0]
+        assert self.mixture([0.1, 0.1], [0.2, 0.2], 3.0) == [0.0, 0.0, 0.0]  # equal arms go to the lower index
 
     def test_no_regret_needs_no_information(self) -> None:
         assert self.mixture([0.5, 0.0], [0.3, 0.9], 3.0) == [1.0, 1.0, 0.0]
+        assert self.mixture([0.5, 0.0], [0.3, 0.0], 3.0) == [1.0, 1.0, 0.0]
+
+    def test_a_power_is_a_power(self) -> None:
+        assert [plain(information._raised)(0.5, power) for power in (2.0, 3.0, 6.0)] == [1 / 4, 1 / 8, 1 / 64]
 
     def test_an_arm_that_another_beats_in_both_takes_no_part(self) -> None:
         dominated = plain(information._dominated)
         regret, told = np.array([0.1, 0.2, 0.1, 0.2]), np.array([0.3, 0.3, 0.3, 0.4])
         assert [bool(dominated(regret, told, arm)) for arm in range(4)] == [False, True, False, False]
+        regret, told = np.array([0.3, 0.1, 0.2, 0.4]), np.array([0.2, 0.1, 0.1, 0.2])  # 1 beats 2, and 0 beats 3
+        assert [bool(dominated(regret, told, arm)) for arm in range(4)] == [False, False, True, True]
 
     def test_equal_regrets_go_to_the_lower_index(self) -> None:
         assert plain(information.least)(np.array([0.3, 0.1, 0.1])) == 1

@@ -153,6 +153,10 @@ def test_the_first_rejection_is_what_it_is_by_hand() -> None:
     assert 0.2 + math.sqrt(13.74840 / 871) < 0.9 * (0.9 - math.sqrt(13.74840 / 48))
     assert 0.2 + math.sqrt(13.74633 / 872) > 0.9 * (0.9 - math.sqrt(13.74633 / 47))
     assert first_rejection(0.2, 0.9, alpha=0.1, n_arms=3) == 967
+    # Means 0 and 1 at alpha = 0: T = 158 has 79^(2/3) = 18.41, tau = 19, n_cheap = 139, 2 ln 158 = 10.12519; T = 157 the same tau.
+    assert math.sqrt(10.12519 / 139) < 1 - math.sqrt(10.12519 / 19)
+    assert math.sqrt(10.11249 / 138) > 1 - math.sqrt(10.11249 / 19)
+    assert first_rejection(0.0, 1.0, alpha=0.0) == 158
 
 
 def test_cs_ucb_keeps_theorem_4_at_alpha_0() -> None:
@@ -178,6 +182,8 @@ def test_noisy_runs_first_reject_the_cheap_arm_where_the_noise_free_horizon_says
 def test_first_rejection_is_the_first() -> None:
     with pytest.raises(ValueError, match="below the floor"):
         first_rejection(0.46, 0.5, alpha=0.1)
+    with pytest.raises(ValueError, match="below the floor"):
+        first_rejection(0.25, 0.5, alpha=0.5)  # on the floor: feasible, so it is never rejected
     values = [first_rejection(cheap, 0.5, alpha=0.1) for cheap in (0.1, 0.2, 0.3)]
     assert values == sorted(values)
 
@@ -187,6 +193,8 @@ def test_bounds_refuse_what_they_do_not_cover() -> None:
         etc_bound(3, 4, tau=1)
     with pytest.raises(ValueError, match="the bound needs 0 < epsilon"):
         mixture_bound(100, 1, alpha=0.0, p=0.4, epsilon=0.3)
+    with pytest.raises(ValueError, match="the bound needs 0 < epsilon"):
+        mixture_bound(100, 1, alpha=0.0, p=0.4, epsilon=0.0)
     with pytest.raises(ValueError, match=r"got epsilon = 0.01, p = 0.46"):  # (1 - alpha)/2 = 0.45
         mixture_bound(100, 1, alpha=0.1, p=0.46, epsilon=0.01)
     with pytest.raises(ValueError, match="alpha must be below 1 here"):

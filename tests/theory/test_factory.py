@@ -5,7 +5,7 @@ import pytest
 
 from thrifty.environments.families import HardFamily
 from thrifty.problem import Instance
-from thrifty.streams import Stream, make_streams, uniform
+from thrifty.streams import Stream, beta, make_streams, uniform
 from thrifty.theory import Derived, derive, flip_bound, flip_linear
 
 COUNT = 40_000
@@ -42,7 +42,10 @@ def twin_flip(p: float, factor: float, slack: float, coin: Stream, own: Stream) 
         k /= 1 - gamma
 
 
-@pytest.mark.parametrize(("p", "factor", "slack"), [(0.3, 2.0, 0.4), (0.6, 1.5, 0.1), (0.05, 3.0, 0.8), (0.4, 1.2, 0.5)])
+# With a slack of 0.575 the bar 2.3 / (0.575 / 2) is exactly 8: the walk stops there, not one above it.
+@pytest.mark.parametrize(
+    ("p", "factor", "slack"), [(0.3, 2.0, 0.4), (0.6, 1.5, 0.1), (0.05, 3.0, 0.8), (0.4, 1.2, 0.5), (0.2, 2.0, 0.575)]
+)
 def test_the_factory_flips_as_often_as_its_twin(p: float, factor: float, slack: float) -> None:
     heads, flips = flip_linear(p, factor, slack=slack, count=1000, seed=3)
     coin, own = make_streams(3, np.array([[0, 0], [0, 1]]))
@@ -62,6 +65,21 @@ def test_a_factor_of_one_is_one_flip() -> None:
     assert abs(heads.mean() - 0.7) < 5 * np.sqrt(0.21 / COUNT)
 
 
+def test_a_factor_that_changes_nothing_gives_the_flips_of_the_coin_whatever_the_slack() -> None:
+    # 1 * 0.95 is above 1 - 0.1, which only matters where the factory has to make heads more likely.
+    heads, flips = flip_linear(0.95, 1.0, slack=0.1, count=100, seed=2)
+    coin = make_streams(2, np.array([[0, 0]]))[0]
+    with np.errstate(over="ignore"):
+        assert heads.tolist() == [float(uniform(coin) < 0.95) for _ in range(100)]
+    assert flips.tolist() == [1] * 100
+
+
+def test_the_streams_of_the_factory_are_those_of_seed_0_unless_another_is_named() -> None:
+    unnamed, first, second = (flip_linear(0.3, 2.0, slack=0.4, count=20, **seed)[1] for seed in ({}, {"seed": 0}, {"seed": 1}))
+    assert unnamed.tolist() == first.tolist()
+    assert unnamed.tolist() != second.tolist()
+
+
 def test_a_factor_below_one_takes_at_most_one_flip() -> None:
     heads, flips = flip_linear(0.8, 0.5, slack=0.1, count=COUNT, seed=1)
     assert flips.max() == 1
@@ -71,7 +89,13 @@ def test_a_factor_below_one_takes_at_most_one_flip() -> None:
 
 @pytest.mark.parametrize(
     ("p", "factor", "slack", "message"),
-    [(0.5, 2.0, 0.1, "at most 1 - slack"), (0.5, 0.0, 0.1, "factor must be positive"), (0.1, 2.0, 0.0, "slack must be in")],
+    [
+        (0.5, 2.0, 0.1, "at most 1 - slack"),
+        (0.5, 0.0, 0.1, "factor must be positive"),
+        (0.0, math.inf, 0.1, "factor must be positive"),
+        (0.1, 2.0, 0.0, "slack must be in"),
+        (0.0, 2.0, 1.0, "slack must be in"),  # 2 * 0 is at most 1 - 1: only the slack itself is wrong
+    ],
 )
 def test_the_factory_refuses_what_it_cannot_make(p: float, factor: float, slack: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -104,6 +128,39 @@ def test_a_family_too_rich_for_the_factory_is_refused() -> None:
         derive("cs-etc", HardFamily(0.3, 0.34, 0.1, 2), member=0, rounds=10, runs=1)
 
 
+def test_a_family_that_just_suits_the_factory_is_taken() -> None:
+    family = HardFamily(0.5, 0.1875, 0.0625, 1)  # (0.1875 + 0.0625) / 0.5 is exactly 1/2
+    assert derive("cheapest", family, member=1, rounds=10, runs=1).calls.tolist() == [[10, 0]]
+
+
+def twin_derived(family: HardFamily, *, member: int, rounds: int, seed: int, run: int) -> tuple[list[int], list[int]]:
+    """Appendix B in plain words, with Thompson sampling inside: calls and pulls. Streams 0, 1, 2: coins, policy, factory."""
+    coin, own, factory = make_streams(seed, np.array([[run, 0], [run, 1], [run, 2]]))
+    means = [family.p + family.epsilon * (arm == member > 0) for arm in range(family.n_dear + 1)]  # of the instance at alpha = 0
+    won, calls, pulls = ([0] * len(means) for _ in range(3))
+    for _ in range(rounds):
+        draws = [beta(own, 1.0 + w, 1.0 + n - w) for w, n in zip(won, calls, strict=True)]
+        arm = draws.index(max(draws))
+        if arm == 0:
+            reward, flips = float(uniform(coin) < means[0]), 1
+        else:
+            reward, flips = twin_flip(means[arm], 1 / (1 - family.theta), 0.5, coin, factory)
+        won[arm] += int(reward)
+        calls[arm] += 1
+        pulls[arm] += flips
+    return calls, pulls
+
+
+@pytest.mark.parametrize("member", [0, 1])
+def test_the_derived_algorithm_pulls_what_its_twin_pulls(member: int) -> None:
+    family = HardFamily(0.25, 0.2, 0.15, 2)
+    derived = derive("ts", family, member=member, rounds=150, runs=2)  # seed 0 by default
+    with np.errstate(over="ignore"):
+        expected = [twin_derived(family, member=member, rounds=150, seed=0, run=run) for run in range(2)]
+    assert list(zip(derived.calls.tolist(), derived.pulls.tolist(), strict=True)) == expected
+    assert (derived.calls > 0).all()  # so that every arm had its say
+
+
 def test_a_rule_that_weighs_outcomes_learns_in_the_reduction() -> None:
     """CS-EXP3 ignores outcomes without a propensity: it gives up the free arm, which is below the floor, only if it gets them."""
     derived = derive("cs-exp3", HardFamily(0.25, 0.1, 0.25, 1), member=1, rounds=20_000, runs=4, seed=1)
@@ -124,3 +181,21 @@ def test_the_figures_of_derived_runs_by_hand() -> None:
     assert derived.bound_per_call == pytest.approx(9.5 * 2 / 0.5)  # factor 1 / (1 - 0.5), slack 1/2
     assert derived.outer_regret.tolist() == pytest.approx([0.05 * 4, 0.05 * 6])  # no arm is dearer than arm 1
     assert derived.inner_regret.tolist() == pytest.approx([0.05 * 4, 0.05 * 6])  # 0.25 - 0.2 for arm 0; arms 1 and 2 cost alike
+
+
+def test_regret_of_derived_runs_is_quality_and_cost_together() -> None:
+    # The floor is 0.25. Inside, arm 1 is the cheapest good enough: arm 0 lacks 0.05, arm 2 costs 0.5 more.
+    inner = Instance([0.2, 0.5, 0.4], [0.0, 0.5, 1.0], 0.5)
+    # Outside, at alpha = 0, arm 1 is best with 0.25: arm 0 lacks 0.05, arm 2 costs 0.5 more. That it lacks 0.05 too is not counted.
+    outer = Instance([0.2, 0.25, 0.2], [0.0, 0.5, 1.0], 0.0)
+    derived = Derived(inner, outer, np.array([[4, 2, 1], [6, 0, 3]]), np.array([[4, 10, 3], [6, 0, 5]]))
+    assert derived.inner_regret.tolist() == pytest.approx([0.05 * 4 + 0.5 * 1, 0.05 * 6 + 0.5 * 3])
+    assert derived.outer_regret.tolist() == pytest.approx([0.05 * 4 + 0.5 * 3, 0.05 * 6 + 0.5 * 5])
+
+
+def test_pulls_per_call_of_few_calls() -> None:
+    instance = Instance([0.2, 0.5], [0.0, 1.0], 0.5)
+    once = Derived(instance, instance, np.array([[4, 1]]), np.array([[4, 6]]))
+    assert once.pulls_per_call == 6.0
+    never = Derived(instance, instance, np.array([[4, 0]]), np.array([[4, 0]]))
+    assert never.pulls_per_call == 0.0

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -16,12 +17,27 @@ def test_the_kl_lemma_holds(p: float, share: float) -> None:
     assert -1e-12 <= kl(p, p + epsilon) <= kl_bound(p, epsilon)
 
 
-def test_the_kl_lemma_refuses_an_epsilon_it_does_not_cover() -> None:
+@pytest.mark.parametrize(("p", "epsilon"), [(0.4, 0.3), (0.4, 0.0), (0.6, 0.1), (0.0, 0.1)])
+def test_the_kl_lemma_refuses_what_it_does_not_cover(p: float, epsilon: float) -> None:
     with pytest.raises(ValueError, match="the bound needs"):
-        kl_bound(0.4, 0.3)
+        kl_bound(p, epsilon)
 
 
-@pytest.mark.parametrize(("x", "y", "expected"), [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.5, 0.0, math.inf), (0.0, 0.5, math.log(2))])
+def test_the_kl_lemma_covers_its_edges() -> None:
+    assert kl_bound(0.5, 0.25) == 0.5  # 4 * 0.0625 / 0.5, at the largest p and the largest epsilon
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        (0.0, 0.0, 0.0),
+        (1.0, 1.0, 0.0),
+        (0.5, 0.0, math.inf),
+        (0.5, 1.0, math.inf),
+        (0.0, 0.5, math.log(2)),
+        (1.0, 0.25, math.log(4)),
+    ],
+)
 def test_kl_at_the_edges(x: float, y: float, expected: float) -> None:
     assert kl(x, y) == pytest.approx(expected)
 
@@ -36,6 +52,10 @@ def test_the_logarithm_lemmas_fail_above_1(x: float) -> None:
     first, second = log_slack(x)
     assert first < 0
     assert math.isnan(second)
+
+
+def test_the_logarithm_lemmas_have_no_meaning_at_1() -> None:
+    assert [math.isnan(slack) for slack in log_slack(1.0)] == [True, True]
 
 
 def test_gaussian_thompson_sampling_has_at_least_the_cost_regret_of_theorem_1() -> None:
@@ -79,6 +99,14 @@ def test_the_floor_of_thompson_sampling_is_what_it_is_by_hand(n_arms: int, alpha
     assert thompson_floor(n_arms, alpha, d=d, sigma_0=sigma_0, sigma_n=sigma_n) == pytest.approx(0.015, abs=6e-5)
 
 
+def test_the_floor_of_thompson_sampling_has_unit_noise_unless_it_is_named_and_is_exact_on_its_grid() -> None:
+    # K = 2 and d = sigma_0 = sigma_n = 1: g = exp(-28 u / (1-alpha)^2) / (8 sqrt(pi)). It is 2 u at u = 0.01, the hundredth step of
+    # the grid, where (1-alpha)^2 = 0.28 / -ln(0.02 * 8 sqrt(pi)) = 0.28 / 1.26022 = 0.222184. The floor is then u/2.
+    alpha = 1 - math.sqrt(0.28 / -math.log(0.16 * math.sqrt(math.pi)))
+    assert alpha == pytest.approx(0.52864, abs=1e-5)
+    assert thompson_floor(2, alpha) == pytest.approx(0.005, rel=1e-9)
+
+
 @given(x=st.floats(0.01, 0.99), step=st.floats(1e-12, 1e-4))
 def test_kl_of_close_means_does_not_cancel(x: float, step: float) -> None:
     y = x + step
@@ -112,11 +140,10 @@ def test_kl_takes_means_only(x: float, y: float) -> None:
         kl(x, y)
 
 
-def test_every_term_of_the_series_of_kl_counts() -> None:
-    # t = (b - a) / a = 1e-3 at most, where the term of t^5 is 1e-9 of the first: the difference itself, in 50 digits, is the judge.
-    from decimal import Decimal, getcontext
-
-    getcontext().prec = 50
-    a, b = Decimal("0.3"), Decimal("0.30029")
-    exact = (b - a - a * (b / a).ln()) + ((1 - b) - (1 - a) - (1 - a) * ((1 - b) / (1 - a)).ln())
-    assert kl(0.3, 0.30029) == pytest.approx(float(exact), rel=1e-11, abs=0.0)
+# t = (b - a) / a = 1e-3 at most, where the last term is 3e-13 of the first. From 1/2 on, 1 - x is exact, so the second is too.
+@pytest.mark.parametrize(("x", "y", "error"), [(0.3, 0.30029, 1e-11), (0.75, 0.749751, 5e-15)])
+def test_every_term_of_the_series_of_kl_counts(x: float, y: float, error: float) -> None:
+    with localcontext(prec=50):  # the difference itself, in 50 digits, is the judge
+        a, b = Decimal(x), Decimal(y)
+        exact = (b - a - a * (b / a).ln()) + ((1 - b) - (1 - a) - (1 - a) * ((1 - b) / (1 - a)).ln())
+    assert kl(x, y) == pytest.approx(float(exact), rel=error, abs=0.0)

@@ -164,6 +164,19 @@ def test_the_pulls_tell_every_alternative_apart_and_no_arm_could_have_fewer(seed
         assert (told @ np.where(np.arange(3) == arm, 0.9 * pulls, pulls)).min() < 1
 
 
+@pytest.mark.parametrize(
+    ("means", "alpha"), [([0.21, 0.29, 0.48], 0.4), ([0.16, 0.39, 0.58], 0.4), ([0.45, 0.59, 0.63], 0.1), ([0.32, 0.71, 0.82], 0.2)]
+)
+def test_the_constant_is_exact_to_a_relative_error_of_1e_10(
+    means: list[float], alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The next to last round of each of these falls short by more than 1e-10 and less than 2e-10, so one round more is needed.
+    instance = Instance(means, [0.0, 0.5, 1.0], alpha)
+    constant = instance_lower_bound(instance).constant
+    monkeypatch.setattr("thrifty.theory.instance_bound._PRECISION", 1e-13)
+    assert constant == pytest.approx(instance_lower_bound(instance).constant, rel=1e-10, abs=0.0)
+
+
 def test_two_arms_have_the_closed_form() -> None:
     below = instance_lower_bound(Instance([0.5, 0.4], [1.0, 0.0], 0.1))  # the cheap arm could be on the floor, 0.45
     assert below.pulls.tolist() == [0.0, pytest.approx(1 / kl(0.4, 0.45))]

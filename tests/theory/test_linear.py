@@ -47,6 +47,35 @@ def test_equal_rows_and_tied_corners_end() -> None:
     assert program.solve().sum() == pytest.approx(1.0, rel=1e-12)
 
 
+def test_of_tied_columns_the_oldest_leaves_and_a_step_of_no_length_is_taken() -> None:
+    # Minimise a + b with a + b >= 1: both columns limit the row, and Bland's rule lets the first one go, so that a alone pays.
+    program = CuttingPlanes(np.ones(2), np.zeros(2))
+    program.add(np.array([[1.0, 1.0]]))
+    assert program.solve().tolist() == [1.0, 0.0]
+    # a/2 + 2 b >= 1 as well: the other column, at 0, limits it at once. The corner a = 2/3, b = 1/3 costs no more.
+    program.add(np.array([[0.5, 2.0]]))
+    assert program.solve() == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_after_the_greedy_steps_the_first_column_that_improves_enters(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Minimise a + b with a >= 1, a/2 + b >= 1, a/5 + b >= 1: columns 2, 3, 4 after those of a and b themselves. First column 2
+    # enters: a = 1, b = 0. Then the others lack 0.5 and 0.8: greed takes column 4, which ends it, and Bland's rule column 3.
+    entered: list[int] = []
+
+    class Watched(CuttingPlanes):
+        def _enter(self, column: int) -> None:
+            entered.append(column)
+            super()._enter(column)
+
+    for greedy_steps, columns in ((1000, [2, 4]), (0, [2, 3, 4])):
+        monkeypatch.setattr("thrifty.theory.linear._GREEDY_STEPS", greedy_steps)
+        entered.clear()
+        program = Watched(np.ones(2), np.zeros(2))
+        program.add(np.array([[1.0, 0.0], [0.5, 1.0], [0.2, 1.0]]))
+        assert program.solve() == pytest.approx([1.0, 0.8])
+        assert entered == columns
+
+
 def test_what_is_reached_by_the_least_amounts_costs_no_more() -> None:
     program = CuttingPlanes(np.array([1.0, 2.0]), np.array([3.0, 0.5]))
     program.add(np.array([[0.5, 0.0], [0.2, 1.0]]))
