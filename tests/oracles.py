@@ -368,12 +368,11 @@ class Balanced:
         floor = self.keep * max(self.mean)
         e = min((arm for arm in arms if self.mean[arm] >= floor), key=lambda arm: (self.price[arm], -self.mean[arm]))
         cheaper = sorted((arm for arm in arms if self.price[arm] < self.price[e]), key=lambda arm: self.price[arm])
-        before = sum(self.price[arm] <= self.price[e] for arm in arms) - 1
         for arm in cheaper:
-            if not any(self._rejects(arm, rival, e, max(before, 1)) for rival in arms if rival != arm):
+            if not any(self._rejects(arm, rival, e, len(cheaper)) for rival in arms if rival != arm):
                 behind = [rival for rival in arms if rival not in cheaper[: cheaper.index(arm) + 1]]
                 return self._settle(arm, behind, e)
-        return self._settle(e, [arm for arm in arms if self.price[arm] > self.price[e]], e)
+        return self._settle(e, [arm for arm in arms if self.price[arm] >= self.price[e] and arm != e], e)
 
     def _prices(self, history: History) -> list[float]:
         if history.costs is None:
@@ -403,6 +402,12 @@ class Balanced:
         s = math.sqrt(sum(self._variances(arm, rival)))
         return (self.keep * self.mean[rival] - self.mean[arm]) / s, s
 
+    def _quality_cost(self, arm: int) -> float:
+        """What a look at an arm is expected to lose beside the best one."""
+        best = highest(self.mean)
+        z, s = self._compare(arm, best)
+        return 0.0 if arm == best else self.exchange * s * _normal_excess(z)
+
     def _rejects(self, arm: int, rival: int, e: int, before: int) -> bool:
         z, s = self._compare(arm, rival)
         saved = self.patience * self.ahead / before * (self.price[e] - self.price[arm]) * _normal_cdf(-z)
@@ -413,7 +418,8 @@ class Balanced:
         for rival in sorted(rivals, key=lambda rival: self.price[rival]):
             z, s = self._compare(arm, rival)
             shortfall = s * (_normal_excess(z) - _normal_excess(z - (self.keep - self.mean[arm]) / s))
-            spent = self.n[rival] * max(self.price[rival] - self.price[arm], 0.02) * _normal_cdf(-z)
+            gap = max(self.price[rival] - self.price[arm], 0.02)
+            spent = self.n[rival] * max(gap * _normal_cdf(-z), self._quality_cost(rival))
             if z > -5:
                 ratios[rival] = self.caution * self.exchange * self.ahead / len(rivals) * shortfall / spent if spent else math.inf
         if not ratios or max(ratios.values()) <= 1:
@@ -422,7 +428,8 @@ class Balanced:
         z, s = self._compare(arm, rival)
         clear, (own, other) = _normal_cdf(-z), self._variances(arm, rival)
         cost = (self.price[rival] - self.price[arm]) * clear + max(self.price[rival] - self.price[e], 0) * (1 - clear)
-        looks_at_arm = own / self.n[arm] * cost >= other / self.n[rival] * self.exchange * s * _normal_excess(z)
+        cost = max(cost, self._quality_cost(rival))
+        looks_at_arm = own / self.n[arm] * cost >= other / self.n[rival] * (self.exchange * s * _normal_excess(z))
         return arm if looks_at_arm else rival
 
 

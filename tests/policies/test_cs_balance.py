@@ -39,14 +39,14 @@ class TestBudget:
         self, means: tuple[float, float], looks: tuple[int, int], alpha: float, horizon: int
     ) -> None:
         terms, memory = asked(list(means), list(looks), [0.0, 1.0], alpha=alpha, horizon=horizon)
-        rival = plain(cs_balance.settle_doubts)(terms, memory, 0, 0, 0) == 1
+        rival = plain(cs_balance.settle_doubts)(terms, memory, 0, 0, 0, 1) == 1
         if rival and means[0] >= (1 - alpha) * means[1] and looks[0] >= looks[1]:
             assert looks[1] <= (0.57 * 0.5 * horizon) ** (2 / 3)
 
     def test_it_is_looked_at_until_its_looks_have_cost_what_they_may_save(self) -> None:
         # Arm 0 is known to be at 1/2, on the floor: z = 0, s = 0.5 / sqrt(n). n * 1 * 0.5 = 0.5 * 10^6 * 0.398942 s at n = 3,413.
         found = [
-            plain(cs_balance.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [0.0, 1.0], alpha=0.0, horizon=10**6), 0, 0, 0)
+            plain(cs_balance.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [0.0, 1.0], alpha=0.0, horizon=10**6), 0, 0, 0, 1)
             for n in (3_380, 3_440)
         ]
         assert found == [1, 0]
@@ -135,16 +135,20 @@ class TestParts:
 
     def test_of_equal_costs_the_best_estimate_stands_for_its_cost(self) -> None:
         _, memory = asked([0.3, 0.5, 0.6, 0.9], [9.0] * 4, [0.0, 0.5, 0.5, 1.0])
-        assert plain(cs_balance.cheapest_by_estimates)(memory, 0.5) == (2, 2)
-        assert plain(cs_balance.cheapest_by_estimates)(memory, 0.3) == (0, 0)
-        assert plain(cs_balance.cheapest_by_estimates)(memory, 0.7) == (3, 3)
+        assert [plain(cs_balance.cheapest_by_estimates)(memory, floor) for floor in (0.5, 0.3, 0.7)] == [2, 0, 3]
 
     @pytest.mark.parametrize(("looks", "better"), [(20.0, 0), (100.0, 1)])
     def test_the_arm_that_tells_more_for_its_regret_is_looked_at(self, looks: float, better: int) -> None:
         # z = 0 and s^2 = 0.25 / n + 0.25 / 20. A look at arm 0 costs 0.39894 s, one at the rival 1. Without the common 0.25:
         # n = 20, s = 0.15811: 1/400 > 1/400 * 0.0631. n = 100, s = 0.12247: 1/10,000 < 1/400 * 0.0489 = 1/8,187.
         terms, memory = asked([0.5, 0.5], [looks, 20.0], [0.0, 1.0], alpha=0.0)
-        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0) == better
+        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0, 1) == better
+
+    def test_a_look_costs_the_quality_that_it_loses_beside_the_best_arm(self) -> None:
+        # Arm 0 beside arm 1: s^2 = 0.16 / 25 + 0.25 / 50, and s E(z) = 0.106771 * 2.81050 = 0.300080. The best arm loses nothing.
+        terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, label="cs-balance:exchange=2")
+        assert plain(cs_balance.quality_cost)(terms, memory, 0, 1) == pytest.approx(0.60016, rel=1e-5)
+        assert plain(cs_balance.quality_cost)(terms, memory, 1, 1) == 0.0
 
     def test_a_plan_lasts_while_its_arm_grows_by_a_share(self) -> None:
         terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=10_000)
@@ -175,6 +179,12 @@ class TestBehaviour:
             instance = Instance([0.5, mean], [1.0, 0.0], 0.1)
             final = simulate(instance, "cs-balance", horizon=5000, runs=100, seed=5, checkpoints=1).final()
             assert final["cs-balance"]["total"]["mean"] < 400
+
+    @pytest.mark.parametrize("means", [[0.5, 0.9], [0.9, 0.5], [0.5, 0.9, 0.6, 0.55]])
+    def test_where_all_arms_cost_the_same_no_run_stays_on_a_bad_one(self, means: list[float]) -> None:
+        instance = Instance(means, [1.0] * len(means), 0.1)
+        final = simulate(instance, "cs-balance", horizon=5000, runs=200, seed=7, checkpoints=1).final()
+        assert final["cs-balance"]["total"]["q95"] < 30  # to stay on the second best arm costs 1,050 and more
 
     def test_exchange_trades_quality_for_cost(self) -> None:
         instance = Instance([0.5, 0.42], [1.0, 0.0], 0.1)

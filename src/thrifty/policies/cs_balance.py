@@ -11,10 +11,10 @@ Let e be the cheapest arm that is good enough by the estimates alone, n the outc
 from the cheapest to e.
 
 1. i is *rejected* if some j has patience (T / cheaper) (c_e - c_i) clear <= min(n_i, n_j) shortfall: what the looks at i have lost
-   is more than what i may save. `cheaper` is the number of arms before e.
-2. i is *doubted* if some dearer j has n_j (c_j - c_i) clear < caution (T / rivals) shortfall: what the looks at j have cost is less
-   than what they may save. `rivals` is the number of arms behind i. Then i or j is played, whichever shrinks s^2 more for the
-   regret that it is expected to cost.
+   is more than what i may save. `cheaper` is the number of arms that cost less than e.
+2. i is *doubted* if some j that costs no less has n_j (c_j - c_i) clear < caution (T / rivals) shortfall: what the looks at j have
+   cost is less than what they may save. `rivals` is the number of such arms. Where that is more, a look at j costs the quality that
+   it is expected to lose beside the best arm. Then i or j is played, whichever shrinks s^2 more for the regret that it may cost.
 3. Otherwise i is *accepted*, and played.
 
 The two sides of rule 2 are equal after some (T / rivals / (c_j - c_i))^(2/3) looks at j. It gets more where it looks dangerous,
@@ -191,34 +191,34 @@ def balanced(terms, memory):
     for arm in range(1, n_arms):
         if memory.means[arm] > memory.means[top]:
             top = arm
-    fallback, last = cheapest_by_estimates(memory, (1.0 - terms.alpha) * memory.means[top])
-    for place in range(last):
+    fallback = cheapest_by_estimates(memory, (1.0 - terms.alpha) * memory.means[top])
+    cheaper = 0
+    while memory.prices[order[cheaper]] < memory.prices[fallback]:
+        cheaper += 1
+    for place in range(cheaper):
         arm = order[place]
-        # The best arm rejects most of the others, so it is asked first.
-        if memory.prices[arm] == memory.prices[fallback] or is_rejected(terms, memory, arm, top, fallback, last):
-            continue
-        rejected = False
+        rejected = is_rejected(terms, memory, arm, top, fallback, cheaper)  # the best arm rejects most of the others
         for rival in range(n_arms):
             if not rejected and rival != arm:
-                rejected = is_rejected(terms, memory, arm, rival, fallback, last)
+                rejected = is_rejected(terms, memory, arm, rival, fallback, cheaper)
         if not rejected:
-            return settle_doubts(terms, memory, arm, place, fallback)
-    return settle_doubts(terms, memory, fallback, last, fallback)
+            return settle_doubts(terms, memory, arm, place + 1, fallback, top)
+    return settle_doubts(terms, memory, fallback, cheaper, fallback, top)
 
 
 @kernel
 def cheapest_by_estimates(memory, floor):
-    """The cheapest arm whose estimate reaches the floor, of equal costs the best; and the last place of that cost."""
+    """The cheapest arm whose estimate reaches the floor; of equal costs the one with the best estimate."""
     order, means = memory.order, memory.means
-    last = 0
-    while means[order[last]] < floor:
-        last += 1
-    chosen = order[last]
-    while last + 1 < order.size and memory.prices[order[last + 1]] == memory.prices[chosen]:
-        last += 1
-        if means[order[last]] > means[chosen]:
-            chosen = order[last]
-    return chosen, last
+    place = 0
+    while means[order[place]] < floor:
+        place += 1
+    chosen = order[place]
+    while place + 1 < order.size and memory.prices[order[place + 1]] == memory.prices[chosen]:
+        place += 1
+        if means[order[place]] > means[chosen]:
+            chosen = order[place]
+    return chosen
 
 
 @kernel
@@ -263,43 +263,53 @@ def is_rejected(terms, memory, arm, rival, fallback, cheaper):
     if z <= 0.0:
         return False
     saving = (memory.prices[fallback] - memory.prices[arm]) * clear_chance(z)
-    ahead = (terms.horizon + terms.parameters.outset) / max(cheaper, 1)
+    ahead = (terms.horizon + terms.parameters.outset) / cheaper
     lost = min(memory.looks[arm], memory.looks[rival]) * s * excess(z)
     return terms.parameters.patience * ahead * saving <= terms.parameters.exchange * lost
 
 
 @kernel
-def settle_doubts(terms, memory, arm, place, fallback):
-    """Rules 2 and 3: the arm, or a rival behind its place that it is worth looking at."""
+def settle_doubts(terms, memory, arm, first, fallback, top):
+    """Rules 2 and 3: the arm, or a rival that it is worth looking at. Rivals are the other arms from place `first` on."""
     order, prices = memory.order, memory.prices
     n_arms, doubted, most = order.size, -1, 1.0
-    for behind in range(place + 1, n_arms):
-        rival = order[behind]
+    rivals = n_arms - first - (arm == fallback)
+    for place in range(first, n_arms):
+        rival = order[place]
         z, s = difference(terms, memory, arm, rival)
-        if z > -_SURE:
+        if rival != arm and z > -_SURE:
             gap = max(prices[rival] - prices[arm], _LEAST_GAP)
             highest = ((1.0 - terms.alpha) - memory.means[arm]) / s  # no mean is above 1
             shortfall = s * (excess(z) - excess(z - highest))
-            ahead = (terms.horizon + terms.parameters.outset) / (n_arms - 1 - place)
+            ahead = (terms.horizon + terms.parameters.outset) / rivals
             worth = terms.parameters.caution * terms.parameters.exchange * ahead * shortfall
-            spent = memory.looks[rival] * gap * clear_chance(z)
+            spent = memory.looks[rival] * max(gap * clear_chance(z), quality_cost(terms, memory, rival, top))
             ratio = worth / spent if spent > 0.0 else np.inf
             if ratio > most:
                 doubted, most = rival, ratio
     if doubted < 0:
         return arm
-    return _better_look(terms, memory, arm, doubted, fallback)
+    return _better_look(terms, memory, arm, doubted, fallback, top)
 
 
 @kernel
-def _better_look(terms, memory, arm, rival, fallback):
+def quality_cost(terms, memory, arm, top):
+    """The quality that a look at an arm is expected to lose, beside the arm with the best estimate."""
+    if arm == top:
+        return 0.0
+    z, s = difference(terms, memory, arm, top)
+    return terms.parameters.exchange * s * excess(z)
+
+
+@kernel
+def _better_look(terms, memory, arm, rival, fallback, top):
     """Which of two shrinks the variance of their difference more for the regret that it is expected to cost."""
     prices = memory.prices
     z, s = difference(terms, memory, arm, rival)
     clear = clear_chance(z)
     dearer = max(prices[rival] - prices[fallback], 0.0)
     cost_of_arm = terms.parameters.exchange * s * excess(z)
-    cost_of_rival = (prices[rival] - prices[arm]) * clear + dearer * (1.0 - clear)
+    cost_of_rival = max((prices[rival] - prices[arm]) * clear + dearer * (1.0 - clear), quality_cost(terms, memory, rival, top))
     gain_of_arm = own_part(terms, memory, arm, rival) / max(memory.looks[arm], 0.5)
     gain_of_rival = rival_part(terms, memory, arm, rival) / max(memory.looks[rival], 0.5)
     return arm if gain_of_arm * cost_of_rival >= gain_of_rival * cost_of_arm else rival
