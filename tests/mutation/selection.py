@@ -32,9 +32,10 @@ _TESTS = {
     "thrifty.policies.binding": [f"{_POLICIES}/test_range.py", _PINS, "-k", "not other_pieces and not hide"],
     "thrifty.policies.cs_balance": [
         f"{_POLICIES}/test_cs_balance.py",
+        _PINS,
         _TWINS,
         "-k",
-        "TestParts or often or until or (not other_choices and (close or far) and cs-balance)",
+        "TestParts or until or defaults_and_ranges or (not other_choices and (close or (far and not 4.0)) and cs-balance)",
     ],
     "thrifty.policies.cs_direct": _twins("cs-direct"),
     "thrifty.policies.cs_etc": _twins("cs-etc"),

@@ -127,6 +127,42 @@ class TestParts:
         assert memory.prices.tolist() == pytest.approx([1.0, 0.64, 0.0])
         assert memory.order.tolist() == [2, 1, 0]
 
+    def test_prices_are_in_shares_of_the_range_of_costs(self) -> None:
+        for costs, prices in (([2.0, 4.0, 7.0], [0.4, 0.8, 1.4]), ([3.0, 3.0, 3.0], [3.0, 3.0, 3.0])):
+            terms = terms_of("cs-balance", costs=costs, alpha=0.1, horizon=100)
+            assert memory_of("cs-balance", terms).prices.tolist() == pytest.approx(prices)
+        terms = terms_of("cs-balance", costs=None, n_arms=2, alpha=0.1, horizon=100)
+        for spent, prices in (([40.0, 100.0], [5 / 1.8, 3.2 / 1.8]), ([40.0, 156.25], [5.0, 5.0])):
+            memory = memory_of("cs-balance", terms)
+            plain(cs_balance.price_arms)(statistics([(4, 1.0), (25, 1.0)], costs=spent), memory)  # as above; then both at 5
+            assert memory.prices.tolist() == pytest.approx(prices)
+
+    def test_an_arm_whose_outcomes_are_all_forgotten_is_at_the_centre(self) -> None:
+        # Means 0.5 / 1 and 50.5 / 101: all at 1/2.
+        terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=100)
+        memory = memory_of("cs-balance", terms)
+        plain(cs_balance.estimate)(terms, statistics([(100, 0.0), (100, 50.0)], seen=[0.0, 100.0]), memory)
+        assert memory.means.tolist() == [0.5, 0.5]
+        # A quarter of an outcome, not won. Means 0.5 / 1.25 = 0.4 and 0.5, average 0.45. Beyond chance there is less than nothing:
+        # 2 * 0.05^2 - (0.24 / 1.25 + 0.25 / 101) / 2. So the variance between arms is 1/24. The centre is
+        # (0.45 * 100.25 + 50) / 200.25 = 0.474969, the strength 0.249373 * 24 = 5.984963, and the mean strength * centre / (1/4 + strength).
+        plain(cs_balance.estimate)(terms, statistics([(100, 0.0), (100, 50.0)], seen=[0.25, 100.0]), memory)
+        assert memory.means[0] == pytest.approx(5.984963 * 0.474969 / 6.234963, rel=1e-5)
+        assert memory.looks.tolist() == [0.25, 100.0]
+
+    def test_a_rival_without_outcomes_is_looked_at(self) -> None:
+        terms, memory = asked([0.5, 0.5], [100.0, 0.0], [0.0, 1.0])
+        assert plain(cs_balance.settle_doubts)(terms, memory, 0, 0, 0, 1) == 1
+
+    def test_an_arm_that_one_rival_rejects_stays_rejected(self) -> None:
+        terms, memory = asked([0.5, 0.9, 0.1], [2000.0, 2000.0, 2000.0], [0.0, 1.0, 2.0])
+        assert plain(cs_balance.balanced)(terms, memory) == 1
+
+    def test_the_first_arm_is_due_first(self) -> None:
+        for costs, choose in (([0.0, 1.0], cs_balance.choose), (None, cs_balance.choose_unknown_costs)):
+            terms = terms_of("cs-balance", costs=costs, n_arms=2, alpha=0.1, horizon=100)
+            assert plain(choose)(terms, statistics([(0, 0.0), (3, 3.0)]), memory_of("cs-balance", terms), None) == 0
+
     def test_equal_prices_are_ordered_by_number(self) -> None:
         memory = memory_of("cs-balance", terms_of("cs-balance", costs=None, n_arms=3, alpha=0.1, horizon=100))
         memory.prices[:], memory.order[:] = [0.5, 0.5, 0.5], [2, 0, 1]
