@@ -145,7 +145,7 @@ class TestParts:
         assert memory.means.tolist() == [0.5, 0.5]
         # A quarter of an outcome, not won. Means 0.5 / 1.25 = 0.4 and 0.5, average 0.45. Beyond chance there is less than nothing:
         # 2 * 0.05^2 - (0.24 / 1.25 + 0.25 / 101) / 2. So the variance between arms is 1/24. The centre is
-        # (0.45 * 100.25 + 50) / 200.25 = 0.474969, the strength 0.249373 * 24 = 5.984963, and the mean strength * centre / (1/4 + strength).
+        # (0.45 * 100.25 + 50) / 200.25 = 0.474969, the strength 0.249373 * 24 = 5.984963, the mean 5.984963 * centre / 6.234963.
         plain(cs_balance.estimate)(terms, statistics([(100, 0.0), (100, 50.0)], seen=[0.25, 100.0]), memory)
         assert memory.means[0] == pytest.approx(5.984963 * 0.474969 / 6.234963, rel=1e-5)
         assert memory.looks.tolist() == [0.25, 100.0]
