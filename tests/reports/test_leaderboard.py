@@ -5,8 +5,8 @@ import pytest
 
 from tests.leaderboard.boards import small_board
 from tests.reports.hostile import NAMES, assert_escaped
-from thrifty import DEFAULT_POLICY
 from thrifty.cli.main import main
+from thrifty.leaderboard import entries
 from thrifty.leaderboard.board import CONTENDERS
 from thrifty.reports.drawing import image
 from thrifty.reports.leaderboard import draw_leaderboard, leaderboard_page
@@ -47,7 +47,10 @@ def test_a_policy_of_ones_own_can_be_entered_and_the_page_is_written(tmp_path: P
     assert page.with_suffix(".svg").read_text().startswith("<?xml")
 
 
-def test_the_published_page_says_the_default_leads() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "leaderboard.md").read_text()
-    assert f"First by geometric mean: `{DEFAULT_POLICY}`" in page
+def test_the_published_page_has_every_policy_and_instance_and_the_leader_that_the_docs_name() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "leaderboard.md").read_text()
+    assert "First by geometric mean: `cs-balance`" in page
+    assert "CS-Balance leads" in (docs / "theory" / "algorithms.md").read_text()
     assert all(f"`{name}`" in page for name in CONTENDERS)
+    assert all(f"| {entry.name} |" in page for entry in entries())

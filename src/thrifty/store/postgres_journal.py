@@ -19,7 +19,7 @@ from thrifty.store.log import (
 )
 from thrifty.store.packed import pack, unpack
 from thrifty.store.postgres_outbox import MOST_OPEN
-from thrifty.store.postgres_schema import PRESENCE
+from thrifty.store.postgres_schema import PRESENCE, SAVING
 
 if TYPE_CHECKING:
     from thrifty.store.postgres import PostgresStore
@@ -200,6 +200,8 @@ class PostgresJournal:
 
         def save(connection: Any) -> None:
             with connection.transaction():
+                # One at a time: two replicas that do not see each other's snapshot would keep one too many.
+                connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (SAVING, self._router))
                 connection.execute(
                     "INSERT INTO snapshots VALUES (%s, %s, %s, %s) "
                     "ON CONFLICT (router, position) DO UPDATE SET body = excluded.body, digest = excluded.digest",

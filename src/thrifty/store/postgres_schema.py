@@ -41,6 +41,9 @@ _LOCK = 0x7468726966747900
 PRESENCE = 0x74687266
 """The first number of the advisory lock that a replica holds as long as it is connected; the second is the replica's own."""
 
+SAVING = 0x7487_1F50
+"""The first number of the advisory lock that a replica holds while it saves a snapshot; the second is of the router."""
+
 
 def check_version(connection: Any, place: str, *, reading: bool) -> None:
     """Raise a StoreError unless the database has tables of thrifty and, for reading, all migrations."""
