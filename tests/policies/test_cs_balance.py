@@ -92,7 +92,7 @@ class TestParts:
         assert plain(cs_balance.is_rejected)(terms, memory, 0, 1, 1, 1) == rejected
 
     def test_an_arm_that_no_rival_puts_below_the_floor_is_not_rejected(self) -> None:
-        terms, memory = asked([0.5, 0.5], [10**6, 10**6], [0.0, 1.0], alpha=0.0)
+        terms, memory = asked([0.5, 0.5], [10**9, 10**9], [0.0, 1.0], alpha=0.0)
         assert not plain(cs_balance.is_rejected)(terms, memory, 0, 1, 1, 1)
 
     def test_estimates_are_shrunk_to_their_centre(self) -> None:
@@ -150,6 +150,34 @@ class TestParts:
         assert memory.means[0] == pytest.approx(5.984963 * 0.474969 / 6.234963, rel=1e-5)
         assert memory.looks.tolist() == [0.25, 100.0]
 
+    def test_what_chance_makes_of_the_distance_between_arms_depends_on_their_outcomes(self) -> None:
+        # A quarter of an outcome, won, and none of a hundred: means 0.6 and 0.004950, average 0.302475. Beyond chance:
+        # 2 * 0.297525^2 - (0.24 / 1.25 + 0.004926 / 101) / 2 = 0.081018. Between arms: (1/12 + 0.081018) / 2 = 0.082175.
+        # Centre 0.401114, strength 2.923278: (0.25 + 2.923278 * 0.401114) / 3.173278 = 0.448296.
+        terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=100)
+        memory = memory_of("cs-balance", terms)
+        plain(cs_balance.estimate)(terms, statistics([(100, 0.25), (100, 0.0)], seen=[0.25, 100.0]), memory)
+        assert memory.means[0] == pytest.approx(0.448296, rel=1e-5)
+
+    def test_looks_at_an_arm_of_the_same_cost_are_not_free(self) -> None:
+        # Arm 0 is known to be at 1/2: z = 0, s = 0.5 / sqrt(n). n * 0.02 * 0.5 = 0.5 * 100 * 0.398942 s at n = 99.8.
+        found = [
+            plain(cs_balance.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [1.0, 1.0], alpha=0.0, horizon=100), 0, 0, 0, 1)
+            for n in (99, 101)
+        ]
+        assert found == [1, 0]
+
+    @pytest.mark.parametrize(("exchange", "better"), [(1.5, 0), (2, 1)])
+    def test_a_forgotten_arm_has_half_a_look(self, exchange: float, better: int) -> None:
+        # z = 0, s^2 = 0.25 / 0.6 + 0.25 / 0.5 and s = 0.957427. A look at arm 0 tells 0.25 / 0.36 = 0.694 and costs 0.381952 times
+        # the exchange. One at the rival, of which nothing is left, tells 1 and costs 1. 0.694 is between 0.573 and 0.764.
+        terms, memory = asked([0.5, 0.5], [0.6, 0.0], [0.0, 1.0], alpha=0.0, label=f"cs-balance:exchange={exchange}")
+        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0, 1) == better
+
+    def test_of_two_that_are_quite_alike_the_arm_is_played(self) -> None:
+        terms, memory = asked([0.5, 0.5], [20.0, 20.0], [1.0, 1.0], alpha=0.0)
+        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0, 0) == 0
+
     def test_a_rival_without_outcomes_is_looked_at(self) -> None:
         terms, memory = asked([0.5, 0.5], [100.0, 0.0], [0.0, 1.0])
         assert plain(cs_balance.settle_doubts)(terms, memory, 0, 0, 0, 1) == 1
@@ -161,7 +189,9 @@ class TestParts:
     def test_the_first_arm_is_due_first(self) -> None:
         for costs, choose in (([0.0, 1.0], cs_balance.choose), (None, cs_balance.choose_unknown_costs)):
             terms = terms_of("cs-balance", costs=costs, n_arms=2, alpha=0.1, horizon=100)
-            assert plain(choose)(terms, statistics([(0, 0.0), (3, 3.0)]), memory_of("cs-balance", terms), None) == 0
+            memory = memory_of("cs-balance", terms)
+            memory.plan[:] = [1, 5]
+            assert plain(choose)(terms, statistics([(0, 0.0), (3, 3.0)]), memory, None) == 0
 
     def test_equal_prices_are_ordered_by_number(self) -> None:
         memory = memory_of("cs-balance", terms_of("cs-balance", costs=None, n_arms=3, alpha=0.1, horizon=100))
@@ -172,6 +202,8 @@ class TestParts:
     def test_of_equal_costs_the_best_estimate_stands_for_its_cost(self) -> None:
         _, memory = asked([0.3, 0.5, 0.6, 0.9], [9.0] * 4, [0.0, 0.5, 0.5, 1.0])
         assert [plain(cs_balance.cheapest_by_estimates)(memory, floor) for floor in (0.5, 0.3, 0.7)] == [2, 0, 3]
+        _, memory = asked([0.3, 0.5, 0.6], [9.0] * 3, [0.0, 0.5, 0.5])
+        assert plain(cs_balance.cheapest_by_estimates)(memory, 0.5) == 2
 
     @pytest.mark.parametrize(("looks", "better"), [(20.0, 0), (100.0, 1)])
     def test_the_arm_that_tells_more_for_its_regret_is_looked_at(self, looks: float, better: int) -> None:
