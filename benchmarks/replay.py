@@ -34,10 +34,10 @@ from thrifty.advice.play import EXCHANGE, play
 from thrifty.advice.recommendation import ALPHAS, CANDIDATES, Recommendation, recommend
 from thrifty.examples import EXAMPLES, Specification
 from thrifty.examples.generator import arrivals, generate, truth, write_example
+from thrifty.logs import Columns, Log, examine, replay
+from thrifty.logs.estimators import intervals
+from thrifty.logs.evidence import crosswise
 from thrifty.policies import policy
-from thrifty.replay import Columns, Log, examine, replay
-from thrifty.replay.estimators import intervals
-from thrifty.replay.evidence import crosswise
 
 PAGE = Path(__file__).parent.parent / "docs" / "replay-benchmarks.md"
 COLUMNS = {
@@ -231,7 +231,7 @@ def speed(rows: int, kind: str) -> dict[str, Any]:
 
 def _measure(path: Path) -> dict[str, Any]:
     text = (
-        "import json, resource, sys, time; from benchmarks.replay import COLUMNS; from thrifty.replay import Log, replay; "
+        "import json, resource, sys, time; from benchmarks.replay import COLUMNS; from thrifty.logs import Log, replay; "
         "started = time.perf_counter(); log = Log(sys.argv[1], COLUMNS['sms'], now=2e9); "
         "found = replay(log, [0.05], policies=['cs-ids'], plays=1); "
         "print(json.dumps({'seconds': time.perf_counter() - started, 'rows': found.evidence.aggregates.rows, "

@@ -18,7 +18,7 @@ MEANINGS = {
     "advice": "worlds drawn from a log; the recommendation",
     "theory": "bounds, factory, reduction",
     "sweep": "many settings, on cores or a cluster",
-    "replay": "reads a log and estimates",
+    "logs": "reads a log and estimates",
     "simulation": "the compiled loop, runs, results",
     "service": "HTTP, keys, metrics",
     "client": "calls the service; retries, fallback",

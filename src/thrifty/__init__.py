@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from thrifty.advice import Effort, recommend
     from thrifty.client import AsyncClient, Client
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
+    from thrifty.logs import Columns, Log, frontier, replay
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
     from thrifty.router import Router
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
 # Each public name is imported when first used: numba takes half a second to load, and reading an instance needs none of it.
 _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
+    "thrifty.advice": ("Effort", "recommend"),
     "thrifty.client": ("AsyncClient", "Client"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
+    "thrifty.logs": ("Columns", "Log", "frontier", "replay"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
     "thrifty.router": ("Router",),
     "thrifty.simulation": ("Runs", "simulate"),
@@ -37,16 +41,22 @@ __all__ = [
     "Beta",
     "Client",
     "ClippedGaussian",
+    "Columns",
     "Deterministic",
+    "Effort",
     "Instance",
+    "Log",
     "Policy",
     "Resampled",
     "Router",
     "Runs",
     "Terms",
     "World",
+    "frontier",
     "list_policies",
     "policy",
+    "recommend",
+    "replay",
     "scaled",
     "simulate",
 ]

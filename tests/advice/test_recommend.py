@@ -18,8 +18,8 @@ from thrifty.cli.main import main
 from thrifty.environments import Changing
 from thrifty.examples import LLM, SMS
 from thrifty.examples.generator import generate, write_example
+from thrifty.logs import Columns, Evidence, Log, examine
 from thrifty.policies import policy
-from thrifty.replay import Columns, Evidence, Log, examine
 from thrifty.service.messages import RouterRequest
 
 COLUMNS = Columns(

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.replay import logs
+from tests.logs import logs
 from thrifty import Instance, Policy, simulate
 from thrifty.environments import Changing, Feedback, Fixed
 from thrifty.environments.families import HardFamily
+from thrifty.logs import Columns, Log
+from thrifty.logs.evidence import examine
+from thrifty.logs.rejection import replay_policy
 from thrifty.policies import Rule, kernel, policy
 from thrifty.policies.binding import explaining_faults
-from thrifty.replay import Columns, Log
-from thrifty.replay.evidence import examine
-from thrifty.replay.rejection import replay_policy
 from thrifty.simulation.adversary import turned_against
 from thrifty.simulation.segments import simulate_segments
 from thrifty.theory.reduction import derive

@@ -5,11 +5,11 @@ from pathlib import Path
 import polars
 import pytest
 
-from tests.replay.logs import frame
+from tests.logs.logs import frame
 from tests.reports.hostile import NAMES, assert_escaped
 from thrifty.cli.main import main
-from thrifty.replay import Columns, Log, frontier
-from thrifty.replay.evidence import ESTIMATED, LOGGED
+from thrifty.logs import Columns, Log, frontier
+from thrifty.logs.evidence import ESTIMATED, LOGGED
 from thrifty.reports.frontier import frontier_files
 
 COLUMNS = Columns(segment="segment", time="at", propensity="p")

@@ -6,13 +6,13 @@ from pathlib import Path
 import polars
 import pytest
 
-from tests.replay.logs import frame
+from tests.logs.logs import frame
 from tests.reports.hostile import NAMES, assert_escaped
 from thrifty.advice import Effort, recommend
 from thrifty.cli.main import main
 from thrifty.examples import SMS
 from thrifty.examples.generator import write_example
-from thrifty.replay import Columns, Log
+from thrifty.logs import Columns, Log
 from thrifty.reports.recommendation import recommendation_files
 
 COLUMNS = Columns(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from thrifty.advice.fit import SegmentFit
 from thrifty.advice.games import Scores
 from thrifty.advice.play import Score
-from thrifty.replay.evidence import OVERALL
-from thrifty.replay.frontier import Frontier
+from thrifty.logs.evidence import OVERALL
+from thrifty.logs.frontier import Frontier
 
 Floats = NDArray[np.float64]
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
 from thrifty.environments import Bernoulli, Beta, Changing, Deterministic, Exponential, Feedback, Law, World, scaled
-from thrifty.replay import Evidence
-from thrifty.replay.aggregates import CC, RR, C, N, R
-from thrifty.replay.estimators import SegmentEstimates, strata_of
-from thrifty.replay.profile import latest_price, median_delay_s, prices_are_listed
+from thrifty.logs import Evidence
+from thrifty.logs.aggregates import CC, RR, C, N, R
+from thrifty.logs.estimators import SegmentEstimates, strata_of
+from thrifty.logs.profile import latest_price, median_delay_s, prices_are_listed
 
 MOST_STRETCHES = 24
 
@@ -103,7 +103,7 @@ def fit_segments(evidence: Evidence) -> list[SegmentFit]:
     """Fit every segment in which at least two arms have an estimate.
 
     >>> import polars
-    >>> from thrifty.replay import Log, examine
+    >>> from thrifty.logs import Log, examine
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
     >>> fit_segments(examine(Log(frame)))[0].quality.round(2).tolist()
     [1.0, 0.5]

@@ -10,11 +10,11 @@ from thrifty.advice.expectation import SegmentChoice, candidate_row, expected_ro
 from thrifty.advice.fit import SegmentFit, fit_segments
 from thrifty.advice.games import EFFORT, Candidates, Effort, Scores, mean_worth, play_all
 from thrifty.advice.play import EXCHANGE
+from thrifty.logs import Evidence, Log, examine
+from thrifty.logs.frontier import Frontier, frontier
+from thrifty.logs.source import require_polars
 from thrifty.policies import Policy, distinct_policies
 from thrifty.problem import checked_alpha
-from thrifty.replay import Evidence, Log, examine
-from thrifty.replay.frontier import Frontier, frontier
-from thrifty.replay.source import require_polars
 
 CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc")
 ALPHAS = (0.02, 0.05, 0.1)

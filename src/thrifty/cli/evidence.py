@@ -8,7 +8,7 @@ from thrifty.cli.arguments import add_json, add_seed
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from thrifty.replay import Evidence, Log
+    from thrifty.logs import Evidence, Log
 
 _COLUMN_FLAGS = {
     "--arm": "the name of the arm; default arm",
@@ -66,7 +66,7 @@ def _add_rows(group: Any) -> None:
 
 def open_log(options: argparse.Namespace) -> "Log":
     """The log that the arguments describe."""
-    from thrifty.replay import Columns, Log
+    from thrifty.logs import Columns, Log
 
     columns = Columns.load({name: getattr(options, name) for name in _COLUMNS}, file=options.columns)
     return Log(options.log, columns, router=options.router, now=options.now, tolerated=options.tolerate)
@@ -85,7 +85,7 @@ class RowCount(ProgressBar):
 
 def describe(evidence: "Evidence") -> dict[str, Any]:
     """What the JSON of every command says about the log."""
-    from thrifty.replay.evidence import assumptions
+    from thrifty.logs.evidence import assumptions
 
     tally = evidence.aggregates.tally
     return {

@@ -9,7 +9,7 @@ from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log,
 from thrifty.files import write_files
 
 if TYPE_CHECKING:
-    from thrifty.replay import Frontier
+    from thrifty.logs import Frontier
 
 _HEADER = ("alpha", "quality", "95%", "cost", "saving", "95%", "given up", "floor held")
 _MOST_CHANGES = 40
@@ -32,8 +32,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Work out the frontier, show it, and write it where asked."""
-    from thrifty.replay import frontier
-    from thrifty.replay.frontier import GRID
+    from thrifty.logs import frontier
+    from thrifty.logs.frontier import GRID
 
     alphas = GRID if options.alpha is None else read_alphas(options.alpha)
     with RowCount() as rows:
@@ -56,7 +56,7 @@ def _as_json(found: "Frontier") -> str:
 
 
 def _as_text(found: "Frontier") -> str:
-    from thrifty.replay.evidence import OVERALL, assumptions
+    from thrifty.logs.evidence import OVERALL, assumptions
     from thrifty.table import aligned
 
     rows = [_as_row(row) for row in found.points.filter(segment=OVERALL).to_dicts()]

@@ -60,14 +60,14 @@ def run(options: argparse.Namespace) -> None:
 
 def _as_json(found: "Recommendation") -> str:
     from thrifty.advice.routers import router_bodies
-    from thrifty.replay.evidence import finite
+    from thrifty.logs.evidence import finite
 
     body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": router_bodies(found)}
     return json.dumps(finite({**describe(found.evidence), **body, "refused": found.refused}), allow_nan=False)
 
 
 def _as_text(found: "Recommendation") -> str:
-    from thrifty.replay.evidence import assumptions
+    from thrifty.logs.evidence import assumptions
     from thrifty.reports.recommendation import lead
     from thrifty.table import aligned
 

@@ -9,7 +9,7 @@ from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log,
 from thrifty.files import write_files
 
 if TYPE_CHECKING:
-    from thrifty.replay import Replay
+    from thrifty.logs import Replay
 
 _HEADER = ("policy", "alpha", "estimator", "rows", "reward", "95%", "sure", "cost", "95%", "saving", "95%")
 
@@ -39,7 +39,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate and show."""
-    from thrifty.replay import replay
+    from thrifty.logs import replay
 
     alphas = read_alphas(options.alpha)
     policies = [] if options.policies == "none" else split_policies(options.policies)
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _as_json(found: "Replay") -> str:
-    from thrifty.replay.evidence import finite
+    from thrifty.logs.evidence import finite
 
     body = {
         "profile": found.evidence.profile.arms.to_dicts(),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from thrifty.replay.evidence import Evidence, assumptions
+from thrifty.logs.evidence import Evidence, assumptions
 from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, page_table
 
 _MOST_ARMS = 500  # rows of the table of arms; the CSV has all

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from thrifty.replay import Frontier
-from thrifty.replay.evidence import OVERALL
+from thrifty.logs import Frontier
+from thrifty.logs.evidence import OVERALL
 from thrifty.reports.drawing import image
 from thrifty.reports.evidence import Origin, evidence_part, in_words, with_interval
 from thrifty.reports.frontier_charts import MOST_SEGMENTS, draw_frontier, draw_segments

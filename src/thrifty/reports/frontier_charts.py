@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thrifty.replay import Frontier
-from thrifty.replay.evidence import OVERALL
+from thrifty.logs import Frontier
+from thrifty.logs.evidence import OVERALL
 from thrifty.reports.drawing import COLOURS, GREY, STYLES, house_style, literal, make_axes
 from thrifty.reports.labels import label_points
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from thrifty.advice import Recommendation
 from thrifty.advice.routers import router_bodies
-from thrifty.replay.evidence import OVERALL
+from thrifty.logs.evidence import OVERALL
 from thrifty.reports.evidence import Origin, evidence_part, in_words, with_interval
 from thrifty.reports.frontier import FRONTIER_SHOWN
 from thrifty.reports.frontier_charts import draw_frontier

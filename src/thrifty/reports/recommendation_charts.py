@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty.advice import Recommendation
-from thrifty.replay.evidence import OVERALL
+from thrifty.logs.evidence import OVERALL
 from thrifty.reports.drawing import COLOURS, GREY, MARKERS, STYLES, house_style, literal, make_axes
 
 if TYPE_CHECKING:

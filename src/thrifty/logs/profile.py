@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.replay.aggregates import CC, MISSING, RR, Aggregates, C, LogSums, N, R, delay_edges
-from thrifty.replay.estimators import SegmentEstimates
-from thrifty.replay.source import require_polars
+from thrifty.logs.aggregates import CC, MISSING, RR, Aggregates, C, LogSums, N, R, delay_edges
+from thrifty.logs.estimators import SegmentEstimates
+from thrifty.logs.source import require_polars
 
 LISTED = 0.02
 """Costs that vary by less than this share of their mean within a block of time are a price list; others are random."""

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.problem import checked_alpha
-from thrifty.replay.estimators import SegmentEstimates
-from thrifty.replay.evidence import (
+from thrifty.logs.estimators import SegmentEstimates
+from thrifty.logs.evidence import (
     OVERALL,
     Comparable,
     Evidence,
@@ -21,8 +20,9 @@ from thrifty.replay.evidence import (
     floor_choice,
     spread,
 )
-from thrifty.replay.reading import Log
-from thrifty.replay.source import require_polars
+from thrifty.logs.reading import Log
+from thrifty.logs.source import require_polars
+from thrifty.problem import checked_alpha
 
 GRID = tuple(round(0.01 * step, 2) for step in range(31))
 """The alphas looked at unless others are named: 0 to 0.3."""

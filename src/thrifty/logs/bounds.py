@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.replay.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, LogSums, N, R, W
+from thrifty.logs.aggregates import WC, WR, WW, WWC, WWCC, WWR, WWRR, C, LogSums, N, R, W
 
 DELTA = 0.05
 REWARD, COST = (R, W, WR, WW, WWR, WWRR), (C, W, WC, WW, WWC, WWCC)

@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thrifty.replay.columns import Columns
-from thrifty.replay.source import require_polars
+from thrifty.logs.columns import Columns
+from thrifty.logs.source import require_polars
 
 if TYPE_CHECKING:
     import polars

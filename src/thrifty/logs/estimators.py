@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
-from thrifty.replay.aggregates import RR, WC, WR, WW, C, LogSums, N, R, W
-from thrifty.replay.bootstrap import block_groups, interval
-from thrifty.replay.bounds import COST, REWARD, bound_assumed, bound_logged
+from thrifty.logs.aggregates import RR, WC, WR, WW, C, LogSums, N, R, W
+from thrifty.logs.bootstrap import block_groups, interval
+from thrifty.logs.bounds import COST, REWARD, bound_assumed, bound_logged
 
 ESTIMATORS = ("dr", "ips", "snips", "dm")
 ROWS_PER_STRATUM = 50  # of an average arm
@@ -79,8 +79,8 @@ def estimate_segment(sums: LogSums, weights: Floats, *, weighted: bool) -> Segme
     """All estimates of one segment, from its sums and the bootstrap's weights (1 + B, blocks).
 
     >>> import polars
-    >>> from thrifty.replay import Log, aggregate
-    >>> from thrifty.replay.bootstrap import block_weights
+    >>> from thrifty.logs import Log, aggregate
+    >>> from thrifty.logs.bootstrap import block_weights
     >>> rows = {"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500}
     >>> sums = aggregate(Log(polars.DataFrame(rows)))
     >>> one = estimate_segment(sums.segments[0], block_weights(sums.starts.size, 50, seed=1), weighted=False)

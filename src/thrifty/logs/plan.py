@@ -6,10 +6,10 @@ Polars runs the expression on all cores while the rows stream by.
 import math
 from typing import TYPE_CHECKING, Any
 
-from thrifty.replay.cells import filled, is_blank, read_number, read_reward, read_seconds
-from thrifty.replay.columns import Columns
-from thrifty.replay.source import require_polars
-from thrifty.replay.tally import REASONS
+from thrifty.logs.cells import filled, is_blank, read_number, read_reward, read_seconds
+from thrifty.logs.columns import Columns
+from thrifty.logs.source import require_polars
+from thrifty.logs.tally import REASONS
 
 if TYPE_CHECKING:
     import polars

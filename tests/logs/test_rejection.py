@@ -4,14 +4,14 @@ import numpy as np
 import polars
 import pytest
 
+from thrifty.logs import Columns, Log
+from thrifty.logs.evaluation import replay
+from thrifty.logs.evidence import examine
+from thrifty.logs.rejection import replay_policy
 from thrifty.policies import policy
 from thrifty.policies.binding import bind_rule, given_terms
 from thrifty.policies.step import start_rule
 from thrifty.problem import Instance, Terms
-from thrifty.replay import Columns, Log
-from thrifty.replay.evaluation import replay
-from thrifty.replay.evidence import examine
-from thrifty.replay.rejection import replay_policy
 from thrifty.router.engine import engine_for
 from thrifty.router.packing import flatten
 from thrifty.simulation import simulate

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
-from thrifty.problem import checked_alpha
-from thrifty.replay.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
-from thrifty.replay.estimators import ESTIMATORS, SegmentEstimates
-from thrifty.replay.evidence import (
+from thrifty.logs.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
+from thrifty.logs.estimators import ESTIMATORS, SegmentEstimates
+from thrifty.logs.evidence import (
     OVERALL,
     Comparable,
     Evidence,
@@ -25,9 +23,11 @@ from thrifty.replay.evidence import (
     logged_value,
     spread,
 )
-from thrifty.replay.reading import Log
-from thrifty.replay.rejection import PLAYS, replay_policy, replayed_value
-from thrifty.replay.source import require_polars
+from thrifty.logs.reading import Log
+from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
+from thrifty.logs.source import require_polars
+from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
+from thrifty.problem import checked_alpha
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.replay.logs import frame, truth
-from thrifty.replay import Columns, Log, aggregate
-from thrifty.replay.aggregates import MOST_BLOCKS, C, N, R, W
-from thrifty.replay.bootstrap import block_groups, block_weights, interval, student
-from thrifty.replay.bounds import bound_assumed, bound_logged
-from thrifty.replay.estimators import estimate_segment, intervals, strata_of
+from tests.logs.logs import frame, truth
+from thrifty.logs import Columns, Log, aggregate
+from thrifty.logs.aggregates import MOST_BLOCKS, C, N, R, W
+from thrifty.logs.bootstrap import block_groups, block_weights, interval, student
+from thrifty.logs.bounds import bound_assumed, bound_logged
+from thrifty.logs.estimators import estimate_segment, intervals, strata_of
 
 COLUMNS = Columns(segment="segment", time="at", propensity="p")
 UNWEIGHTED = Columns(segment="segment", time="at")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.replay.columns import Columns
-from thrifty.replay.duplicates import SeenIds
-from thrifty.replay.exported import fit_export, is_exported, unpack_store
-from thrifty.replay.plan import make_plan
-from thrifty.replay.source import first_line, require_polars, scan
-from thrifty.replay.tally import NO_SEGMENT, ON_REQUEST, REASONS, SHOWN, Tally
+from thrifty.logs.columns import Columns
+from thrifty.logs.duplicates import SeenIds
+from thrifty.logs.exported import fit_export, is_exported, unpack_store
+from thrifty.logs.plan import make_plan
+from thrifty.logs.source import first_line, require_polars, scan
+from thrifty.logs.tally import NO_SEGMENT, ON_REQUEST, REASONS, SHOWN, Tally
 
 if TYPE_CHECKING:
     import polars

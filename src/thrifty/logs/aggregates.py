@@ -14,8 +14,8 @@ import numpy as np
 
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, inlined
-from thrifty.replay.reading import MOST_ARMS, MOST_SEGMENTS, Log, LogBatch
-from thrifty.replay.tally import Tally
+from thrifty.logs.reading import MOST_ARMS, MOST_SEGMENTS, Log, LogBatch
+from thrifty.logs.tally import Tally
 
 MOST_BLOCKS, FEWEST_BLOCKS = 256, 32
 CELL_BUDGET = 16_000_000  # numbers kept, at most: 128 MB

@@ -22,15 +22,15 @@ import numpy as np
 
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import driver, index, kernel, record
+from thrifty.logs.aggregates import Aggregates, N
+from thrifty.logs.bootstrap import interval
+from thrifty.logs.estimators import SegmentEstimates, strata_of
+from thrifty.logs.profile import prices_are_listed
+from thrifty.logs.reading import Log, LogBatch
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_rule, take_outcome
 from thrifty.problem import Terms
-from thrifty.replay.aggregates import Aggregates, N
-from thrifty.replay.bootstrap import interval
-from thrifty.replay.estimators import SegmentEstimates, strata_of
-from thrifty.replay.profile import prices_are_listed
-from thrifty.replay.reading import Log, LogBatch
 from thrifty.statistics import Outcome
 from thrifty.streams import make_streams, uniform
 

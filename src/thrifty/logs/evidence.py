@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
 from thrifty.compiled import builder
+from thrifty.logs.aggregates import Aggregates, C, R, aggregate
+from thrifty.logs.bootstrap import REPLICATES, block_groups, block_weights, interval
+from thrifty.logs.estimators import SegmentEstimates, estimate_segment
+from thrifty.logs.profile import Profile, profile
+from thrifty.logs.reading import Log
 from thrifty.policies.selection import cheapest_feasible, highest
 from thrifty.problem import checked_count
-from thrifty.replay.aggregates import Aggregates, C, R, aggregate
-from thrifty.replay.bootstrap import REPLICATES, block_groups, block_weights, interval
-from thrifty.replay.estimators import SegmentEstimates, estimate_segment
-from thrifty.replay.profile import Profile, profile
-from thrifty.replay.reading import Log
 
 Progress = Callable[[str, int], None]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from thrifty.replay.prices import PriceList
+from thrifty.logs.prices import PriceList
 from thrifty.suggestions import did_you_mean
 
 MISSING = ("failure", "ignore", "censored")

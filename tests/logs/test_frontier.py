@@ -4,11 +4,11 @@ import numpy as np
 import polars
 import pytest
 
-from tests.replay.logs import frame
-from thrifty.replay import Columns, Log, aggregate, examine, frontier, replay
-from thrifty.replay import aggregates as aggregates_module
-from thrifty.replay.evidence import OVERALL
-from thrifty.replay.profile import duration
+from tests.logs.logs import frame
+from thrifty.logs import Columns, Log, aggregate, examine, frontier, replay
+from thrifty.logs import aggregates as aggregates_module
+from thrifty.logs.evidence import OVERALL
+from thrifty.logs.profile import duration
 
 COLUMNS = Columns(segment="segment", time="at", propensity="p")
 RATES = {"dear": 0.9, "fair": 0.85, "cheap": 0.6}

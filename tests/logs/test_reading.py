@@ -8,11 +8,11 @@ import pandas
 import polars
 import pytest
 
-from tests.replay.logs import START, frame
+from tests.logs.logs import START, frame
 from thrifty import Router
-from thrifty.replay import Columns, Log, PriceList, aggregate, examine
-from thrifty.replay.aggregates import C, N, R
-from thrifty.replay.duplicates import SeenIds
+from thrifty.logs import Columns, Log, PriceList, aggregate, examine
+from thrifty.logs.aggregates import C, N, R
+from thrifty.logs.duplicates import SeenIds
 from thrifty.store import open_store
 
 COLUMNS = Columns(segment="segment", time="at", propensity="p")

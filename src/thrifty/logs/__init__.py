@@ -1,0 +1,23 @@
+"""Replay: ask a log what another arm, alpha or policy would have done. It never sees the truth."""
+
+from thrifty.logs.aggregates import Aggregates, aggregate
+from thrifty.logs.columns import Columns
+from thrifty.logs.evaluation import Replay, replay
+from thrifty.logs.evidence import Evidence, examine
+from thrifty.logs.frontier import Frontier, frontier
+from thrifty.logs.prices import PriceList
+from thrifty.logs.reading import Log
+
+__all__ = [
+    "Aggregates",
+    "Columns",
+    "Evidence",
+    "Frontier",
+    "Log",
+    "PriceList",
+    "Replay",
+    "aggregate",
+    "examine",
+    "frontier",
+    "replay",
+]
