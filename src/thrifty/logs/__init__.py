@@ -2,6 +2,7 @@
 
 from thrifty.logs.aggregates import Aggregates, aggregate
 from thrifty.logs.columns import Columns
+from thrifty.logs.context import ContextSums, context_columns, context_sums
 from thrifty.logs.evaluation import Replay, replay
 from thrifty.logs.evidence import Evidence, examine
 from thrifty.logs.frontier import Frontier, frontier
@@ -11,12 +12,15 @@ from thrifty.logs.reading import Log
 __all__ = [
     "Aggregates",
     "Columns",
+    "ContextSums",
     "Evidence",
     "Frontier",
     "Log",
     "PriceList",
     "Replay",
     "aggregate",
+    "context_columns",
+    "context_sums",
     "examine",
     "frontier",
     "replay",

@@ -4,6 +4,7 @@ Polars runs the expression on all cores while the rows stream by.
 """
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thrifty.logs.cells import filled, is_blank, read_number, read_reward, read_seconds
@@ -15,14 +16,15 @@ if TYPE_CHECKING:
     import polars
 
 
-def make_plan(frame: "polars.LazyFrame", columns: Columns, now: float) -> Any:
+def make_plan(frame: "polars.LazyFrame", columns: Columns, now: float, context: Sequence[str] = ()) -> Any:
     """A lazy frame with canonical columns and a reason for every row (0: it counts).
 
-    The original columns stay beside them as raw_NAME. Rows later than `now` are in the future.
+    The original columns stay beside them as raw_NAME, and other columns, named by `context`, as context_NAME. Rows later than
+    `now` are in the future.
     """
     pl = require_polars()
     named = columns.named()
-    raw = frame.select(**{f"raw_{meaning}": pl.col(name) for meaning, name in named.items()})
+    raw = frame.select(**{f"raw_{meaning}": pl.col(name) for meaning, name in named.items()}, **_context(pl, context))
     schema, sample = raw.collect_schema(), raw.head(1000).collect()
     none = pl.lit(None, pl.Float64)
     read = raw.with_columns(
@@ -45,6 +47,10 @@ def make_plan(frame: "polars.LazyFrame", columns: Columns, now: float) -> Any:
         propensity=pl.col("propensity").fill_null(math.nan),
         delay_s=(pl.col("back") - pl.col("time")).fill_null(math.nan),
     )
+
+
+def _context(pl: Any, names: Sequence[str]) -> dict[str, Any]:
+    return {f"context_{name}": pl.col(name) for name in names}
 
 
 def _checks(pl: Any, columns: Columns, now: float, schema: Any, read: Any) -> list[tuple[str, Any]]:

@@ -8,7 +8,7 @@ import math
 import shutil
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,11 @@ class LogBatch:
     propensities: NDArray[np.float64]
     delays_s: NDArray[np.float64]
     answered: NDArray[np.bool_]
+    rows: NDArray[np.float64]
+    """Row numbers in the log, from 0; rows that are left out have numbers too."""
+
+    context: "polars.DataFrame | None" = None
+    """The other columns that were asked for, by their names."""
 
 
 class Names:
@@ -122,23 +127,29 @@ class Log:
         self.arms, self.segments = Names("arm", MOST_ARMS), Names("segment", MOST_SEGMENTS)
         self.tally = Tally()
         self._frame, self._tolerated = frame, tolerated
-        self._plan: Any = None
 
     @property
     def timed(self) -> bool:
         """Whether rows have times."""
         return self.columns.time is not None
 
-    def batches(self, progress: Callable[[int], None] | None = None) -> Iterator[LogBatch]:
-        """Read the log once, in order, as batches of `BATCH` rows; `progress` is called with the rows read so far."""
+    @property
+    def column_names(self) -> list[str]:
+        """All columns of the log."""
+        return list(self._frame.collect_schema().names())
+
+    def batches(self, progress: Callable[[int], None] | None = None, *, context: Sequence[str] = ()) -> Iterator[LogBatch]:
+        """Read the log once, in order, as batches of `BATCH` rows.
+
+        `progress` is called with the rows read so far. `context` names other columns that a batch should have, see `context_sums`.
+        """
         pl = require_polars()
         tally = Tally()
         seen = SeenIds() if self.columns.id is not None else None
         last = -math.inf
         try:
-            if self._plan is None:
-                self._plan = make_plan(self._frame, self.columns, self.now)
-            for frame in self._plan.collect_batches(chunk_size=BATCH, maintain_order=True, lazy=True):
+            plan = make_plan(self._frame, self.columns, self.now, context)
+            for frame in plan.collect_batches(chunk_size=BATCH, maintain_order=True, lazy=True):
                 batch, last = self._encode(pl, frame, tally, seen, last)
                 tally.rows += frame.height
                 yield batch
@@ -172,12 +183,13 @@ class Log:
         kept = frame.filter(pl.Series(reasons == 0))
         tally.no_outcome += int((~kept["answered"]).sum())
         tally.no_segment += int(kept["segment"].null_count()) if self.columns.segment is not None else 0
+        rows = tally.rows + np.flatnonzero(reasons == 0).astype(np.float64)
         if self.timed:
             times = kept["time"].to_numpy()
             tally.out_of_order += int((np.diff(times, prepend=last) < 0).sum())
             last = float(times[-1]) if times.size else last
         else:
-            times = tally.rows + np.flatnonzero(reasons == 0).astype(np.float64)
+            times = rows
         arms = self.arms.encode(kept["arm"])
         segments = self.segments.encode(kept["segment"].fill_null(NO_SEGMENT))
         batch = LogBatch(
@@ -189,6 +201,8 @@ class Log:
             propensities=_numbers(kept, "propensity"),
             delays_s=_numbers(kept, "delay_s"),
             answered=kept["answered"].to_numpy(),
+            rows=rows,
+            context=kept.select(pl.col("^context_.*$").name.map(lambda name: name.removeprefix("context_"))),
         )
         return batch, last
 
