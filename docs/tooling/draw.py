@@ -18,6 +18,7 @@ MEANINGS = {
     "advice": "worlds drawn from a log; the recommendation",
     "theory": "bounds, factory, reduction",
     "sweep": "many settings, on cores or a cluster",
+    "findings": "results of questions",
     "logs": "reads a log and estimates",
     "simulation": "the compiled loop, runs, results",
     "service": "HTTP, keys, metrics",

@@ -10,18 +10,21 @@ from thrifty.advice.expectation import SegmentChoice, candidate_row, expected_ro
 from thrifty.advice.fit import SegmentFit, fit_segments
 from thrifty.advice.games import EFFORT, Candidates, Effort, Scores, mean_worth, play_all
 from thrifty.advice.play import EXCHANGE
+from thrifty.findings import Findings, interval_table
 from thrifty.logs import Evidence, Log, examine
+from thrifty.logs.evidence import OVERALL
 from thrifty.logs.frontier import Frontier, frontier
 from thrifty.logs.source import require_polars
 from thrifty.policies import Policy, distinct_policies
 from thrifty.problem import checked_alpha
+from thrifty.table import Table
 
 CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc")
 ALPHAS = (0.02, 0.05, 0.1)
 
 
-@dataclass(frozen=True, eq=False)
-class Recommendation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendation(Findings):
     """What `recommend` returns.
 
     `choices` has one entry per segment. `segments` and `candidates` are polars frames: what is expected of the choice in each
@@ -43,6 +46,22 @@ class Recommendation:
     def evidence(self) -> Evidence:
         """The estimates from the log."""
         return self.frontier.evidence
+
+    @property
+    def frames(self) -> dict[str, Any]:
+        """The choices by segment and overall, and every candidate."""
+        return {"segments": self.segments, "candidates": self.candidates}
+
+    def headline(self) -> str:
+        """What the choices save together."""
+        whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
+        return f"{len(self.choices)} segments; saves {whole['saving']:.1%} of today's cost, quality {whole['quality_change']:+.2%}"
+
+    def table(self) -> Table:
+        """The choice of every segment."""
+        words = {"segment": "", "rows": ",", "policy": "", "alpha": "g", "arm": ""}
+        numbers = {"quality": ".4f", "quality_change": "+.4f", "saving": ".1%", "floor_held": ".0%"}
+        return interval_table(self.segments.to_dicts(), words | numbers)
 
 
 def recommend(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.arrays import Floats
+from thrifty.findings import Findings, interval_table
 from thrifty.logs.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
 from thrifty.logs.estimators import ESTIMATORS, SegmentEstimates
 from thrifty.logs.evidence import (
@@ -28,10 +29,11 @@ from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
 from thrifty.logs.source import require_polars
 from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
 from thrifty.problem import checked_alpha
+from thrifty.table import Table
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay(Findings):
     """What `replay` returns.
 
     `policies` is a polars frame with one row per policy, alpha and estimator. `segments` has the same rows for every segment, by
@@ -46,6 +48,22 @@ class Replay:
     def assumptions(self) -> tuple[str, ...]:
         """The assumptions behind the numbers, in words."""
         return assumptions(self.evidence)
+
+    @property
+    def frames(self) -> dict[str, Any]:
+        """All policies over all segments, every policy in every segment, and the arms of the log."""
+        return {"policies": self.policies, "segments": self.segments, "profile": self.evidence.profile.arms}
+
+    def headline(self) -> str:
+        """What was evaluated."""
+        names = ", ".join(self.policies["policy"].unique(maintain_order=True).to_list())
+        return f"{self.evidence.aggregates.rows:,} rows, {len(self.evidence.estimates)} segments; {names}"
+
+    def table(self) -> Table:
+        """Every policy by its first estimator."""
+        first = self.policies.unique(["policy", "alpha"], keep="first", maintain_order=True)
+        formats = {"policy": "", "alpha": "g", "estimator": "", "reward": ".4f", "cost": ".4g", "saving": ".1%"}
+        return interval_table(first.to_dicts(), formats)
 
 
 def replay(

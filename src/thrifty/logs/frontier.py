@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.arrays import Floats
+from thrifty.findings import Findings, interval_table
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.evidence import (
     OVERALL,
@@ -23,13 +24,14 @@ from thrifty.logs.evidence import (
 from thrifty.logs.reading import Log
 from thrifty.logs.source import require_polars
 from thrifty.problem import checked_alpha
+from thrifty.table import Table
 
 GRID = tuple(round(0.01 * step, 2) for step in range(31))
 """The alphas looked at unless others are named: 0 to 0.3."""
 
 
-@dataclass(frozen=True, eq=False)
-class Frontier:
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(Findings):
     """What `frontier` returns, as polars frames.
 
     `points` has a row per segment (and one for all segments together) and alpha: the arm, its quality and cost with intervals,
@@ -43,6 +45,22 @@ class Frontier:
     knees: dict[str, float]
     refused: dict[str, str]
     evidence: Evidence
+
+    @property
+    def frames(self) -> dict[str, Any]:
+        """The points and the changes."""
+        return {"points": self.points, "changes": self.changes}
+
+    def headline(self) -> str:
+        """What alpha buys at the knee."""
+        knee = self.points.filter(segment=OVERALL, alpha=self.knees[OVERALL]).to_dicts()[0]
+        about = f"{self.evidence.aggregates.rows:,} rows, {len(self.knees) - 1} segments"
+        return f"{about}; at alpha {knee['alpha']:g} saves {knee['saving']:.1%} for {knee['given_up']:.1%} of the best quality"
+
+    def table(self) -> Table:
+        """The points of all segments together."""
+        formats = {"alpha": "g", "quality": ".4f", "cost": ".4g", "saving": ".1%", "given_up": ".1%", "floor_held": ".0%"}
+        return interval_table(self.points.filter(segment=OVERALL).to_dicts(), formats)
 
 
 def frontier(
