@@ -655,8 +655,8 @@ def play_late(
 
 
 def cusum(rewards: Sequence[float]) -> list[list[float]]:
-    """Evidence, outcomes and rewards of the three tests of `restart` after every outcome of one arm that raises no alarm."""
-    tests = [[0.0, 0.0, 0.0] for _ in range(3)]
+    """Evidence, outcomes, rewards and their squares, of the tests of `restart`, after every outcome of an arm without alarm."""
+    tests = [[0.0, 0.0, 0.0, 0.0] for _ in range(3)]
     slopes = [(0.0, 0.0)] * 3  # what a reward of 1 adds, and what a reward of 0 does
     next_look = 20.0
     kept = []
@@ -664,9 +664,9 @@ def cusum(rewards: Sequence[float]) -> list[list[float]]:
         for number, (if_won, if_lost) in enumerate(slopes):
             evidence = tests[number][0] + reward * if_won + (1.0 - reward) * if_lost
             if evidence > 0.0:
-                tests[number] = [evidence, tests[number][1] + 1.0, tests[number][2] + reward]
+                tests[number] = [evidence, tests[number][1] + 1.0, tests[number][2] + reward, tests[number][3] + reward**2]
             else:
-                tests[number] = [0.0, 0.0, 0.0]
+                tests[number] = [0.0, 0.0, 0.0, 0.0]
         if seen >= next_look:
             next_look = 1.25 * seen
             mean = (sum(rewards[:seen]) + 0.5) / (seen + 1.0)

@@ -39,6 +39,7 @@ def test_a_segment_sees_its_own_sums_and_the_others_as_far_as_they_are_alike() -
     own, parent, eyes = (np.zeros(2, ArmStatistics) for _ in range(3))
     own[0].seen, own[0].reward_sum, own[0].sent, own[0].pending = 10.0, 4.0, 12, 2
     parent[0].seen, parent[0].reward_sum = 110.0, 84.0
+    own[0].reward_squares, parent[0].reward_squares, own[0].cost_squares, parent[0].cost_squares = 3.0, 73.0, 2.0, 10.0
     eyes[:] = own
     for arm in range(2):
         borrow(own[arm], parent[arm], 0.01, eyes[arm])
@@ -46,7 +47,9 @@ def test_a_segment_sees_its_own_sums_and_the_others_as_far_as_they_are_alike() -
     assert eyes[0].seen == pytest.approx(10.0 + taken)
     assert eyes[0].reward_sum == pytest.approx(4.0 + 0.8 * taken)
     assert (eyes[0].sent, eyes[0].pending) == (12 + int(taken), 2)
-    assert eyes[1].tolist() == (0, 0, 0.0, 0.0, 0.0)
+    assert eyes[0].reward_squares == pytest.approx(3.0 + 0.5 * 70.0)
+    assert eyes[0].cost_squares == pytest.approx(2.0 + 0.5 * 8.0)
+    assert eyes[1].tolist() == (0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def test_similar_segments_learn_together_and_unrelated_ones_lose_little() -> None:

@@ -17,7 +17,7 @@ References
 import numpy as np
 
 from thrifty.compiled import kernel, record
-from thrifty.statistics import add_to_sums, copy_sums
+from thrifty.statistics import Outcome, add_to_sums, copy_sums, counted
 
 SPREAD_FIELDS: list[tuple[str, type]] = [
     ("segments", np.float64),  # with outcomes of this arm
@@ -93,6 +93,8 @@ def borrow(below, above, apart, effective):
         effective.seen += taken
         effective.reward_sum += share * won
         effective.cost_sum += share * max(above.cost_sum - below.cost_sum, 0.0)
+        effective.reward_squares += share * min(max(above.reward_squares - below.reward_squares, 0.0), won)
+        effective.cost_squares += share * max(above.cost_squares - below.cost_squares, 0.0)
 
 
 @kernel
@@ -127,7 +129,7 @@ def count_with_parents(sums, spread, parents, segment, arm, reward):
         mine, above = sums[level], parents[level]
         before, won_before = mine[arm].seen, mine[arm].reward_sum
         mine[arm].sent += 1
-        add_to_sums(mine, arm, 1.0, reward, np.nan, None)
+        add_to_sums(mine, arm, counted(Outcome(arm, reward, np.nan)), None)
         if above >= 0:
             count_segment(spread[above, arm], -1.0, before, won_before)
             count_segment(spread[above, arm], 1.0, mine[arm].seen, mine[arm].reward_sum)

@@ -319,7 +319,7 @@ class TestStep:
         self, recollection: Any, changed: int, seen: list[int], again: bool
     ) -> None:
         state, rule = RuleState(statistics([(3, 1.0), (5, 1.0)]), None), self.rule(changed=changed)
-        assert bool(plain(take_outcome)(rule, None, state, recollection, Outcome(1, 1.0, 0.0), 1.0, None)) == again
+        assert bool(plain(take_outcome)(rule, None, state, recollection, Outcome(1, 1.0, 0.0), None, None)) == again
         assert self.seen == seen
 
 

@@ -48,6 +48,7 @@ def facts(router: Router) -> dict[str, Any]:
     roster = router.arms
     return {
         "statistics": {segment: router.statistics(segment) for segment in router.segments()},
+        "squares": {segment: squares(router, segment) for segment in router.segments()},
         "pending": router.pending,
         "counts": router.counts,
         "groups": router.groups,
@@ -58,10 +59,18 @@ def facts(router: Router) -> dict[str, Any]:
     }
 
 
+def squares(router: Router, segment: str) -> dict[str, tuple[float, float]]:
+    """Per arm the sums of squares of rewards and costs of a segment and everything below it."""
+    segments = router.state.segments
+    rows = segments.statistics(segments.nearest(segment).number)
+    return {arm: row[5:7] for arm, row in zip(router.arms.names, rows, strict=True)}
+
+
 def facts_of_twin(twin: Twin) -> dict[str, Any]:
     """The same of a twin."""
     return {
         "statistics": twin.statistics(),
+        "squares": twin.squares(),
         "pending": len(twin.waiting()),
         "counts": twin.counts,
         "groups": twin.groups,

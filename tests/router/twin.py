@@ -149,13 +149,21 @@ class Twin:
     # -- what a router shows -----------------------------------------------------------------------------------------
 
     def statistics(self) -> dict[str, dict[str, tuple[int, int, float, float]]]:
-        """Per segment and arm, of the segment and everything below it: sent, seen, reward sum, cost sum."""
-        sums = {segment: {arm: [0, 0, 0.0, 0.0] for arm in self.arms} for segment in self.segments}
+        """Per segment and arm, of the segment and everything below it: sent, seen, sums of rewards and costs."""
+        return {segment: {arm: row[:4] for arm, row in arms.items()} for segment, arms in self._sums().items()}  # type: ignore[misc]
+
+    def squares(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """The same of the sums of squares of rewards and costs."""
+        return {segment: {arm: row[4:] for arm, row in arms.items()} for segment, arms in self._sums().items()}  # type: ignore[misc]
+
+    def _sums(self) -> dict[str, dict[str, tuple[float, ...]]]:
+        sums = {segment: {arm: [0, 0, 0.0, 0.0, 0.0, 0.0] for arm in self.arms} for segment in self.segments}
         for made in self.decisions.values():
+            reward, cost = made.counts[2:]
             for segment in path_of(made.segment):
-                for n, count in enumerate(made.counts):
+                for n, count in enumerate((*made.counts, reward**2, cost**2)):
                     sums[segment][made.arm][n] += count
-        return {segment: {arm: tuple(row) for arm, row in arms.items()} for segment, arms in sums.items()}  # type: ignore[misc]
+        return {segment: {arm: tuple(row) for arm, row in arms.items()} for segment, arms in sums.items()}
 
     def _is_pruned(self, made: Made) -> bool:
         return made.row.at < self.pruned_before

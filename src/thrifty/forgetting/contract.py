@@ -1,8 +1,8 @@
 """The contract of a forgetting method: three compiled functions over the statistics and a *recollection*.
 
-    begin(n_arms, numbers) -> recollection                                  before the first outcome; only here memory is allocated
-    take_in(stats, recollection, arm, seen, reward, cost, costs) -> code    add an outcome (seen = 1) or a correction (seen = 0)
-    probe(stats, recollection, round) -> arm or -1                          an arm to sample now, whatever the rule would choose
+    begin(n_arms, numbers) -> recollection                     before the first outcome; only here memory is allocated
+    take_in(stats, recollection, arm, change, costs) -> code   add an outcome or a correction: `thrifty.statistics.SumsChange`
+    probe(stats, recollection, round) -> arm or -1             an arm to sample now, whatever the rule would choose
 
 A recollection is what the method keeps beside the statistics; None if nothing is forgotten. `take_in` returns NOTHING_ELSE, the
 other arm whose statistics changed, EVERYTHING if those of all arms did, or RESTART if the rule should begin again from what the
@@ -81,9 +81,9 @@ def begin_nothing(n_arms, numbers):
 
 
 @kernel
-def take_in_all(stats, recollection, arm, seen, reward, cost, costs):
+def take_in_all(stats, recollection, arm, change, costs):
     """Keep everything."""
-    add_to_sums(stats, arm, seen, reward, cost, costs)
+    add_to_sums(stats, arm, change, costs)
     return NOTHING_ELSE
 
 

@@ -55,7 +55,7 @@ def discount(factor: float) -> Forgetting:
 def _recall_faded(span: float, statistics: Any, _fading: Fading) -> None:
     """Statistics from before weigh as much as everything that is remembered at most."""
     share = min(1.0, span / max(float(statistics["seen"].sum()), 1.0))
-    for field in ("seen", "reward_sum", "cost_sum"):
+    for field in ("seen", "reward_sum", "cost_sum", "reward_squares", "cost_squares"):
         statistics[field] *= share
 
 
@@ -65,8 +65,8 @@ def begin_fading(n_arms, numbers):
 
 
 @kernel
-def take_in_fading(stats, fading, arm, seen, reward, cost, costs):
-    add_to_sums(stats, arm, seen, reward, cost, costs)
+def take_in_fading(stats, fading, arm, change, costs):
+    add_to_sums(stats, arm, change, costs)
     fading.block[1] += 1
     if fading.block[1] < fading.block[0]:
         return NOTHING_ELSE
@@ -75,4 +75,6 @@ def take_in_fading(stats, fading, arm, seen, reward, cost, costs):
         stats[each].seen *= fading.weight[0]
         stats[each].reward_sum *= fading.weight[0]
         stats[each].cost_sum *= fading.weight[0]
+        stats[each].reward_squares *= fading.weight[0]
+        stats[each].cost_squares *= fading.weight[0]
     return EVERYTHING

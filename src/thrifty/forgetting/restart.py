@@ -26,6 +26,7 @@ _Test = record(
         ("if_lost", np.float64),  # what a reward of 0 adds
         ("seen", np.float64),  # outcomes since the evidence was last zero: those after the change, if there was one
         ("reward_sum", np.float64),
+        ("reward_squares", np.float64),
     ]
 )
 _Watched = record(
@@ -84,10 +85,11 @@ def begin_watch(n_arms, numbers):
 
 
 @kernel
-def take_in_watching(stats, watch, arm, seen, reward, cost, costs):
-    add_to_sums(stats, arm, seen, reward, cost, costs)
-    if seen <= 0.0:
+def take_in_watching(stats, watch, arm, change, costs):
+    add_to_sums(stats, arm, change, costs)
+    if change.seen <= 0.0:
         return NOTHING_ELSE
+    reward = change.reward
     watched = watch.arms[arm]
     alarm = -1
     for number in range(_TESTS):
@@ -96,6 +98,7 @@ def take_in_watching(stats, watch, arm, seen, reward, cost, costs):
         some = 1.0 * (evidence > 0.0)  # products, not branches: nobody can predict it
         test.seen = some * (test.seen + 1.0)
         test.reward_sum = some * (test.reward_sum + reward)
+        test.reward_squares = some * (test.reward_squares + change.reward_square)
         test.evidence = some * evidence
         if test.evidence > watched.level:
             alarm = number
@@ -111,12 +114,14 @@ def take_in_watching(stats, watch, arm, seen, reward, cost, costs):
 def _begin_again(stats, watch, arm, alarm):
     stay_apart()
     known, test = stats[arm], watch.tests[_TESTS * arm + alarm]
-    known.cost_sum *= test.seen / known.seen
+    share = test.seen / known.seen
+    known.cost_sum *= share
+    known.cost_squares *= share
     known.seen = test.seen
-    known.reward_sum = test.reward_sum
+    known.reward_sum, known.reward_squares = test.reward_sum, test.reward_squares
     for number in range(_TESTS):
         test = watch.tests[_TESTS * arm + number]
-        test.evidence = test.if_won = test.if_lost = test.seen = test.reward_sum = 0.0
+        test.evidence = test.if_won = test.if_lost = test.seen = test.reward_sum = test.reward_squares = 0.0
     watched = watch.arms[arm]
     watched.level = 0.0
     watched.next_look = max(_FIRST_LOOK, known.seen)

@@ -31,7 +31,7 @@ from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_rule, take_outcome
 from thrifty.problem import Terms
-from thrifty.statistics import Outcome
+from thrifty.statistics import Outcome, counted
 from thrifty.streams import make_streams, uniform
 
 PLAYS = 4
@@ -82,7 +82,8 @@ def show_rows(rule, terms, play, rows):
         if rows.arms[row] != arm or uniform(play.coins) >= rows.keep[row]:
             continue
         reward, cost = rows.rewards[row], rows.costs[row]
-        take_outcome(rule, terms, play.rule, None, Outcome(arm, reward, cost, waiting.propensity), 1.0, rows.costs)
+        outcome = Outcome(arm, reward, cost, waiting.propensity)
+        take_outcome(rule, terms, play.rule, None, outcome, counted(outcome), rows.costs)
         block = play.sums[rows.blocks[row]]
         block[0] += 1.0
         block[1] += reward

@@ -15,7 +15,7 @@ from thrifty.policies.registry import policy
 from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
 from thrifty.policies.trial import Fault, look_at_functions, try_under
 from thrifty.problem import Instance, Terms
-from thrifty.statistics import Outcome
+from thrifty.statistics import Outcome, counted
 from thrifty.streams import make_streams
 
 _BUDGET_S = 3.0
@@ -92,4 +92,5 @@ def play_some(rule, terms, state, stream, rounds):
     """See `play_few`; a kernel, in which a rule must not allocate."""
     for t in range(rounds):
         arm, propensity = decide(rule, terms, state, None, stream, t)
-        take_outcome(rule, terms, state, None, Outcome(arm, 1.0, 0.5, propensity), 1.0, terms.costs)
+        outcome = Outcome(arm, 1.0, 0.5, propensity)
+        take_outcome(rule, terms, state, None, outcome, counted(outcome), terms.costs)

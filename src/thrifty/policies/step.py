@@ -107,12 +107,13 @@ def refuse_arm(stream, arm, t):
 
 
 @inlined
-def take_outcome(rule, terms, state, recollection, outcome, seen, costs):
-    """Add an outcome (seen = 1) or the correction of one (seen = 0) to the statistics, and let the rule observe it.
+def take_outcome(rule, terms, state, recollection, outcome, change, costs):
+    """Add an outcome or the correction of one to the statistics, and let the rule observe it.
 
-    `costs` is None if costs are known. Returns True if the rule should begin again from what the statistics hold now.
+    `change` is what it adds to the sums: `counted(outcome)`, or the differences. `costs` is None if costs are known.
+    Returns True if the rule should begin again from what the statistics hold now.
     """
-    changed = rule.take_in(state.stats, recollection, outcome.arm, seen, outcome.reward, outcome.cost, costs)
+    changed = rule.take_in(state.stats, recollection, outcome.arm, change, costs)
     rule.observe(terms, state.stats, state.memory, outcome)
     again = False
     if recollection is not None and changed != NOTHING_ELSE:

@@ -174,7 +174,9 @@ def _play(call: Callable[..., Any], terms: RuleTerms, full: RuleTerms, delay: in
             known.pending -= 1
             known.seen += 1.0
             known.reward_sum += outcome.reward
+            known.reward_squares += outcome.reward**2
             known.cost_sum += 0.0 if np.isnan(outcome.cost) else outcome.cost
+            known.cost_squares += 0.0 if np.isnan(outcome.cost) else outcome.cost**2
             call("observe", full, stats, memory, outcome)
 
 

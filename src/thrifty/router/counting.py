@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.borrowing import count_segment
-from thrifty.compiled import driver
+from thrifty.compiled import driver, kernel
 from thrifty.forgetting import RESTART
+from thrifty.statistics import SumsChange
 
 
 class ForgettingKernels(NamedTuple):
@@ -31,13 +32,16 @@ class Remembered(NamedTuple):
 class Difference(NamedTuple):
     """What is added to the sums of an arm.
 
-    A first outcome has seen = 1, its withdrawal seen = -1 and the old numbers negated, a correction seen = 0 and the differences.
+    A first outcome has seen = 1, its withdrawal seen = -1 and the old numbers negated, a correction seen = 0 and the differences
+    (of squares: new^2 - old^2).
     """
 
     sent: Any
     seen: Any
     reward: Any
     cost: Any
+    reward_square: Any
+    cost_square: Any
     priced: Any
 
 
@@ -58,20 +62,40 @@ def count_outcome(forgetting, records, slot, arm, value, cost, sums, recent, par
     """
     entry = records[slot]
     remembered = None if recollections is None else Remembered(recent, recollections, restarts)
-    before, sent, seen, reward, paid, priced = entry.arm, entry.sent, entry.seen, entry.reward, entry.cost, entry.priced
+    before, old = entry.arm, counts_of(entry)
     entry.arm, entry.waiting, entry.outcome_value, entry.outcome_cost = arm, 0, value, cost
     counts = 1 - (np.isnan(value) or entry.forgotten != 0)
     entry.sent = entry.seen = counts
     entry.reward = value if counts else 0.0
     entry.priced = counts * (1 - np.isnan(cost))
     entry.cost = cost if entry.priced else 0.0
+    now, nothing = counts_of(entry), Difference(0, 0, 0.0, 0.0, 0.0, 0.0, 0)
     if arm == before:
-        change = Difference(entry.sent - sent, entry.seen - seen, entry.reward - reward, entry.cost - paid, entry.priced - priced)
-        add_outcome(forgetting, sums, parents, remembered, entry.segment, arm, change)
+        add_outcome(forgetting, sums, parents, remembered, entry.segment, arm, difference(now, old))
         return
-    add_outcome(forgetting, sums, parents, remembered, entry.segment, before, Difference(-sent, -seen, -reward, -paid, -priced))
-    now = Difference(entry.sent, entry.seen, entry.reward, entry.cost, entry.priced)
-    add_outcome(forgetting, sums, parents, remembered, entry.segment, arm, now)
+    add_outcome(forgetting, sums, parents, remembered, entry.segment, before, difference(nothing, old))
+    add_outcome(forgetting, sums, parents, remembered, entry.segment, arm, difference(now, nothing))
+
+
+@kernel
+def counts_of(entry):
+    """What a decision adds to the sums of its arm now."""
+    reward, cost = entry.reward, entry.cost
+    return Difference(entry.sent, entry.seen, reward, cost, reward * reward, cost * cost, entry.priced)
+
+
+@kernel
+def difference(now, old):
+    """What is added to the sums where `now` takes the place of `old`."""
+    return Difference(
+        now.sent - old.sent,
+        now.seen - old.seen,
+        now.reward - old.reward,
+        now.cost - old.cost,
+        now.reward_square - old.reward_square,
+        now.cost_square - old.cost_square,
+        now.priced - old.priced,
+    )
 
 
 @driver
@@ -90,6 +114,8 @@ def add_outcome(forgetting, sums, parents, remembered, segment, arm, change):
         known.seen += change.seen
         known.reward_sum += change.reward
         known.cost_sum += change.cost
+        known.reward_squares += change.reward_square
+        known.cost_squares += change.cost_square
         known.priced += change.priced
         if remembered is not None:
             remember_outcome(forgetting, remembered, segment, arm, change)
@@ -103,12 +129,19 @@ def remember_outcome(forgetting, remembered, segment, arm, change):
     known = remembered.recent[segment, arm]
     known.sent += change.sent
     known.pending += change.sent - change.seen
-    seen = max(1.0 * change.seen, -max(known.seen, 0.0))
-    reward = max(change.reward, -max(known.reward_sum, 0.0))
-    cost = max(change.cost, -max(known.cost_sum, 0.0))
-    if change.seen == 1 and change.priced == 0 and known.seen > 0.0:
-        cost = known.cost_sum / known.seen  # an outcome of unknown cost changes no average
+    seen = at_least(1.0 * change.seen, known.seen)
+    cost, cost_square = at_least(change.cost, known.cost_sum), at_least(change.cost_square, known.cost_squares)
+    if change.seen == 1 and change.priced == 0 and known.seen > 0.0:  # an outcome of unknown cost changes no average
+        cost, cost_square = known.cost_sum / known.seen, known.cost_squares / known.seen
     if change.seen != 0 or change.reward != 0.0 or change.cost != 0.0:
         recollection = forgetting.unpack(remembered.recollections[segment])
-        if forgetting.take_in(remembered.recent[segment], recollection, arm, seen, reward, cost, True) == RESTART:
+        reward, reward_square = at_least(change.reward, known.reward_sum), at_least(change.reward_square, known.reward_squares)
+        taken = SumsChange(seen, reward, cost, reward_square, cost_square)
+        if forgetting.take_in(remembered.recent[segment], recollection, arm, taken, True) == RESTART:
             remembered.restarts[segment] += 1
+
+
+@kernel
+def at_least(change, known):
+    """`change`, or as much of it as leaves nothing of what is known."""
+    return max(change, -max(known, 0.0))

@@ -117,7 +117,7 @@ def explain_segment(state: State, name: str) -> Explanation:
 def _explain_arm(
     arms: Arms, arm: int, own: tuple[Any, ...], recent: tuple[Any, ...], effective: tuple[Any, ...], floor: float
 ) -> ArmExplanation:
-    sent, pending, seen, reward_sum, spent, priced = own
+    sent, pending, seen, reward_sum, spent, _, _, priced = own
     weight, won, paid = (max(number, 0.0) for number in effective[2:5])
     remembered = max(recent[2], 0.0)  # corrections of forgotten outcomes can leave less than nothing
     mean = won / weight if weight else None

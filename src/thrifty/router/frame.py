@@ -16,6 +16,8 @@ ArmSums = record(
         ("seen", np.float64),  # outcomes that count
         ("reward_sum", np.float64),
         ("cost_sum", np.float64),
+        ("reward_squares", np.float64),
+        ("cost_squares", np.float64),
         ("priced", np.float64),  # outcomes whose cost is known: not those of a deadline where the price is unknown
         *SPREAD_FIELDS,  # how the segments below this one differ
     ]

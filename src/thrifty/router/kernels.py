@@ -109,8 +109,11 @@ def take_level(known, impute, target):
     target.seen = max(known.seen, 0.0)
     target.reward_sum = min(max(known.reward_sum, 0.0), target.seen)
     target.cost_sum = max(known.cost_sum, 0.0)
+    target.reward_squares = min(max(known.reward_squares, 0.0), target.reward_sum)
+    target.cost_squares = max(known.cost_squares, 0.0)
     if impute and known.priced != known.seen:
         target.cost_sum = target.cost_sum * (target.seen / known.priced) if known.priced > 0.0 else 0.0
+        target.cost_squares = target.cost_squares * (target.seen / known.priced) if known.priced > 0.0 else 0.0
 
 
 @driver
@@ -175,14 +178,20 @@ def catch_up(rule, frame, memory):
     frame.progress[AFRESH] = 0
     for place in range(stats.size):
         now, before = frame.effective[place], stats[place]
-        other = now.seen != before.seen or now.reward_sum != before.reward_sum or now.cost_sum != before.cost_sum
-        changed[place] = other or everything
+        changed[place] = everything or differ(now, before)
         copy_sums(now, before)
     terms = terms_of(rule, frame)
     for place in range(stats.size):
         if changed[place] != 0 and stats[place].seen > 0.0:
             refresh(rule.observe, terms, stats, memory, place)
     return terms
+
+
+@kernel
+def differ(one, other):
+    """Whether the sums of two arms differ. (Counts of decisions change with every decision; a rule reads them itself.)"""
+    sums = one.seen != other.seen or one.reward_sum != other.reward_sum or one.cost_sum != other.cost_sum
+    return sums or one.reward_squares != other.reward_squares or one.cost_squares != other.cost_squares
 
 
 @driver

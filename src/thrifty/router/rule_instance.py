@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -140,8 +141,8 @@ class RuleInstance:
         if self.code.observe is not None and arm in self.arms:
             self.code.observe.call(self._frame, self._memory, self.arms.index(arm), reward, propensity)
 
-    def effective(self) -> dict[int, tuple[int, int, float, float, float]]:
-        """Per arm (sent, pending, seen, reward sum, cost sum) as the rule saw them at the last look, borrowed ones included."""
+    def effective(self) -> dict[int, tuple[Any, ...]]:
+        """Per arm the `ArmStatistics` as a tuple, as the rule saw them at the last look, borrowed outcomes included."""
         return dict(zip(self.arms, self._frame[self._template.effective].view(ArmStatistics).tolist(), strict=True))
 
     @property

@@ -11,6 +11,9 @@ from thrifty.router.packing import Layout
 
 _FIRST_ROOM = 8
 
+_MOST = {"seen": None, "reward_sum": "seen", "cost_sum": None, "reward_squares": "reward_sum", "cost_squares": None}
+"""Sums that are at least 0, and the sum that each is at most: rewards are in [0, 1]."""
+
 
 class SegmentSums:
     """Sums of every segment. They add up: a segment counts its own decisions and those of all segments below it.
@@ -142,10 +145,8 @@ class SegmentSums:
             for field in ("sent", "pending"):
                 self.recent[field][segment] = self.sums[field][segment]
             remembered = self.recent[segment]
-            for field, most in (("seen", np.inf), ("reward_sum", remembered["seen"].clip(0.0)), ("cost_sum", np.inf)):
-                remembered[field] = remembered[field].clip(
-                    0.0, most
-                )  # corrections of forgotten outcomes can leave less than nothing
+            for field, most in _MOST.items():  # corrections of forgotten outcomes can leave less than nothing
+                remembered[field] = remembered[field].clip(0.0, remembered[most] if most else np.inf)
             self.forgetting.recall(remembered, recollection)
             self.recollections[segment] = self.recollection_layout.pack(recollection)
             self._remembered[segment] = True

@@ -187,8 +187,8 @@ class Segments:
             return float(_toss(self._words, key, self._stream))
 
     def statistics(self, number: int) -> list[tuple[Any, ...]]:
-        """Per arm (sent, pending, seen, reward sum, cost sum, priced) of a segment and everything below it."""
-        return [row[:6] for row in self.sums.sums[number].tolist()]
+        """Per arm (sent, pending, seen, sums of rewards and costs, of their squares, priced) of a segment and all below it."""
+        return [row[:8] for row in self.sums.sums[number].tolist()]
 
 
 def path_of(name: str) -> list[str]:

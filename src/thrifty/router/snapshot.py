@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.borrowing import SPREAD_FIELDS, Spread
+from thrifty.router.old_formats import add_squares, with_squares, without_squares
 from thrifty.router.rule_instance import RuleInstance
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.statistics import ArmStatistics
 
-FORMAT = 7
+FORMAT = 8
 
 RULES_AT_ONCE = 200
 """Rules that are copied while the lock is held once: some tenths of a millisecond."""
@@ -118,8 +119,8 @@ def load(fresh: State, body: bytes, position: int) -> State:
     """The state of a snapshot of the router and replica that `fresh` is of; a ValueError or KeyError for an unknown format."""
     line, _, rest = body.partition(b"\n")
     header: dict[str, Any] = json.loads(line)
-    if header["format"] not in (5, 6, FORMAT):
-        raise ValueError(f"a snapshot of format {header['format']}, this version reads 5, 6 and {FORMAT}")
+    if header["format"] not in (5, 6, 7, FORMAT):
+        raise ValueError(f"a snapshot of format {header['format']}, this version reads 5, 6, 7 and {FORMAT}")
     arms = {name: price for name, price, _ in header["arms"]}
     state = State(fresh.name, arms, Settings.from_dict(header["settings"]), replica=fresh.replica, clock=fresh.clock)
     state.arms.status = [status for _, _, status in header["arms"]]
@@ -138,8 +139,8 @@ def load(fresh: State, body: bytes, position: int) -> State:
         state.segments.add(name)
     content = _Reader(rest)
     arrays = {name: content.take(length) for name, length in header["arrays"]}
-    state.segments.sums.load(arrays)
-    if header["sources"] == state.engine.fingerprint:
+    state.segments.sums.load(arrays if header["format"] == FORMAT else with_squares(arrays, state.segments.sums))
+    if header["format"] == FORMAT and header["sources"] == state.engine.fingerprint:  # else rules begin from the statistics
         for number, choice, size in _listed_rules(header, arrays):
             eligible = None if choice is None else (tuple(choice[0]), tuple(choice[1]))
             state.segments.rule(state.segments.by_number[number], eligible).load(content.take(size))
@@ -149,9 +150,6 @@ def load(fresh: State, body: bytes, position: int) -> State:
 
 def _listed_rules(header: dict[str, Any], arrays: dict[str, bytes]) -> Iterator[tuple[int, Any, int]]:
     """Segment, eligible arms and size of every rule, in the order of their memories."""
-    if header["format"] == 6:
-        yield from ((number, choice, sum(lengths)) for number, choice, lengths in header["rules"])
-        return
     for number, choice in np.frombuffer(arrays["rules"], np.int64).reshape(-1, 2).tolist():
         yield (number, *header["choices"][choice])
 
@@ -175,8 +173,9 @@ def _load_format_5(state: State, header: dict[str, Any], position: int) -> None:
     sums = state.segments.sums
     for segment in state.segments.by_number:
         truth, spread, *_ = (base64.b85decode(leaf) for leaf in header["segments"][segment.name]["sums"])
-        known = np.frombuffer(truth, ArmStatistics)
-        for field in ("sent", "pending", "seen", "reward_sum", "cost_sum"):
+        old = np.frombuffer(truth, without_squares(ArmStatistics))
+        known = add_squares(old, ArmStatistics, old["cost_sum"] / np.maximum(old["seen"], 1.0))
+        for field in ArmStatistics.names or ():
             sums.sums[field][segment.number] = known[field]
         sums.sums["priced"][segment.number] = known["seen"]
         below = np.frombuffer(spread, Spread)

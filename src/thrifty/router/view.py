@@ -88,7 +88,7 @@ class RouterView:
         with self.lock:
             segments = self._known_state().segments
             sums = zip(self.arms.names, segments.statistics(segments.nearest(segment).number), strict=True)
-            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum, _) in sums}
+            return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum, *_) in sums}
 
     def id_of(self, request_id: str) -> str:
         """The id of the decision that was made for a request_id, among those in memory."""

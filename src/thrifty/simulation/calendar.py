@@ -15,11 +15,13 @@ from thrifty.compiled import builder, index, kernel, record
 
 Due = record(
     [
-        ("round", np.int64),  # after whose decision it arrives
+        ("due", np.int64),  # the round after whose decision it arrives (records have a method `round`)
         ("arm", np.int32),
         ("seen", np.int32),  # 1 for an outcome, 0 for the correction of one
         ("reward", np.float64),
         ("cost", np.float64),
+        ("reward_square", np.float64),
+        ("cost_square", np.float64),
         ("propensity", np.float64),
     ]
 )
@@ -56,8 +58,8 @@ def with_room(calendar, room):
 
 
 @kernel
-def enter(calendar, due, arm, seen, reward, cost, propensity):
-    """Put in what arrives after the decision of round `due`. There must be room."""
+def enter(calendar, due, outcome, change):
+    """Put in what arrives after the decision of round `due`, and what it adds to the sums. There must be room."""
     place = index(calendar.free[1])
     if calendar.free[0] == NONE:
         calendar.free[1] = place + 1
@@ -65,7 +67,9 @@ def enter(calendar, due, arm, seen, reward, cost, propensity):
         place = index(calendar.free[0])
         calendar.free[0] = calendar.links[place]
     entry = calendar.entries[place]
-    entry.round, entry.arm, entry.seen, entry.reward, entry.cost, entry.propensity = due, arm, seen, reward, cost, propensity
+    entry.due, entry.arm, entry.seen, entry.propensity = due, outcome.arm, int(change.seen), outcome.propensity
+    entry.reward, entry.cost = change.reward, change.cost
+    entry.reward_square, entry.cost_square = change.reward_square, change.cost_square
     _append(calendar, index(due & (calendar.last.size - 1)), place)
 
 
@@ -95,7 +99,7 @@ def following(calendar, place):
 @kernel
 def is_due(calendar, place, t):
     """Whether the entry falls due now; one that does not goes back into its slot."""
-    if calendar.entries[place].round == t:
+    if calendar.entries[place].due == t:
         return True
     _append(calendar, index(t & (calendar.last.size - 1)), place)
     return False

@@ -10,7 +10,7 @@ from thrifty.environments.sampling import draw_cost, draw_reward, laws_of_piece
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
 from thrifty.policies.step import RuleState, decide, start_memory, start_state, take_outcome
 from thrifty.simulation.calendar import NONE, enter, following, is_due, new_calendar, release, take_due, with_room
-from thrifty.statistics import Outcome
+from thrifty.statistics import Outcome, SumsChange, counted
 from thrifty.streams import start_stream
 
 # Pulls times arms between two looks at the stop flag: too many to cost anything, too few to keep Ctrl-C waiting for a second.
@@ -53,11 +53,13 @@ def send(calendar, feedback, t, outcome, stream):
     deadline = t + feedback.deadline
     if arrival <= deadline:
         if arrival < NEVER:
-            enter(calendar, arrival, outcome.arm, 1, outcome.reward, outcome.cost, outcome.propensity)
+            enter(calendar, arrival, outcome, counted(outcome))
         return
     if arrival < NEVER and outcome.reward != feedback.default:
-        enter(calendar, arrival, outcome.arm, 0, outcome.reward - feedback.default, 0.0, outcome.propensity)
-    enter(calendar, deadline, outcome.arm, 1, feedback.default, outcome.cost, outcome.propensity)
+        more, more_square = outcome.reward - feedback.default, outcome.reward**2 - feedback.default**2
+        enter(calendar, arrival, outcome, SumsChange(0.0, more, 0.0, more_square, 0.0))
+    default = Outcome(outcome.arm, feedback.default, outcome.cost, outcome.propensity)
+    enter(calendar, deadline, default, counted(default))
 
 
 @kernel
@@ -69,10 +71,11 @@ def take_due_outcomes(rule, terms, state, recollection, calendar, t, costs):
         place = index(place)
         due, after = calendar.entries[place], following(calendar, place)
         if is_due(calendar, place, t):
-            arm = index(due.arm)
+            arm = index(np.int64(due.arm))
             state.stats[arm].pending -= due.seen
             outcome = Outcome(arm, due.reward, due.cost, due.propensity)
-            again |= take_outcome(rule, terms, state, recollection, outcome, 1.0 * due.seen, costs)
+            change = SumsChange(1.0 * due.seen, due.reward, due.cost, due.reward_square, due.cost_square)
+            again |= take_outcome(rule, terms, state, recollection, outcome, change, costs)
             release(calendar, place)
         place = after
     return again
@@ -98,7 +101,7 @@ def play_rounds(rule, terms, state, recollection, rewards, costs, feedback, cale
             trace[t] = arm
         outcome = Outcome(arm, reward, cost, propensity)
         if feedback is None:
-            again = take_outcome(rule, terms, state, recollection, outcome, 1.0, costs)
+            again = take_outcome(rule, terms, state, recollection, outcome, counted(outcome), costs)
         else:
             state.stats[arm].pending += 1
             send(calendar, feedback, t, outcome, streams.delay)

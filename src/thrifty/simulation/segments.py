@@ -15,7 +15,7 @@ from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.contract import RuleTerms, next_horizon, refresh_all
 from thrifty.policies.step import decide, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
-from thrifty.statistics import ArmStatistics, Outcome
+from thrifty.statistics import ArmStatistics, Outcome, counted
 from thrifty.streams import below, make_streams, uniform
 
 _WORLD, _POLICY = 0, 1  # the streams of a run
@@ -76,7 +76,8 @@ def play_segment(rule, terms, state, tree, segment, leaning, grown, means, strea
     arm, propensity = decide(rule, terms, state, None, streams.own, t)
     reward = 1.0 * (uniform(streams.world) < means[arm])
     count_with_parents(tree.sums, tree.spread, tree.parents, segment, arm, reward)
-    take_outcome(rule, terms, state, None, Outcome(arm, reward, np.nan, propensity), 1.0, None)
+    outcome = Outcome(arm, reward, np.nan, propensity)
+    take_outcome(rule, terms, state, None, outcome, counted(outcome), None)
     return arm
 
 

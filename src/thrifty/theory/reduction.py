@@ -20,7 +20,7 @@ from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
 from thrifty.problem import Instance, Terms, checked_count
-from thrifty.statistics import Outcome
+from thrifty.statistics import Outcome, counted
 from thrifty.streams import make_streams
 from thrifty.theory.factory import flip_scaled
 from thrifty.theory.inequalities import flip_bound
@@ -65,7 +65,8 @@ def derive_rounds(rule, terms, state, factory, streams, calls, pulls):
             reward, flips = flip_scaled(factory.coins, arm, factory.factor, factory.slack, streams.coins, streams.factory)
         calls[arm] += 1
         pulls[arm] += flips
-        take_outcome(rule, terms, state, None, Outcome(arm, reward, np.nan, propensity), 1.0, None)
+        outcome = Outcome(arm, reward, np.nan, propensity)
+        take_outcome(rule, terms, state, None, outcome, counted(outcome), None)
 
 
 @dataclass(frozen=True, eq=False)
