@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from thrifty.cli.arguments import add_json, add_seed
+from thrifty.cli.arguments import add_json, add_seed, whole_number
 from thrifty.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -14,18 +14,50 @@ _COLUMN_FLAGS = {
     "--arm": "the name of the arm; default arm",
     "--reward": "a number in [0, 1], or a status with --success; default reward",
     "--cost": "what the row cost; default cost",
-    "--segment": "the kind of request; without it all rows are one segment",
+    "--segment": "the kind of request, one column or several separated by commas; without it all rows are one segment",
     "--time": "the time of the decision; without it the order of the rows counts",
     "--propensity": "the probability with which the arm was chosen; without it shares by segment and time are used",
     "--id": "identifies a row; a second row with the same id is left out",
     "--outcome-time": "the time when the outcome came back",
 }
-_COLUMNS = (*(flag[2:].replace("-", "_") for flag in _COLUMN_FLAGS), "success", "missing", "deadline_s", "prices")
+_COST_FLAGS = {
+    "--prices": (
+        "PRICES",
+        "in place of a cost column: arm=price,... or a CSV file with arm and price; it may have segment and from",
+    ),
+    "--fees": (
+        "FEES",
+        "added to the cost by outcome: success=0.30,failure=0.05, arm:status=fee or a CSV file with outcome and fee",
+    ),
+    "--chain": ("COLUMNS", "columns that the attempts of one request share, such as customer,amount: they count as one request"),
+    "--within": ("TIME", "the longest time between two attempts of a chain, such as 60s or 5m; default 60s"),
+}
+_TEXT_FLAGS = {
+    "--decimal": ("SIGN", "comma or point, if the numbers do not show it"),
+    "--time-format": ("FORMAT", "day-first, month-first, s, ms, us, ns (since 1970) or a pattern such as %%d.%%m.%%y"),
+    "--zone": ("ZONE", "the zone of times that have none, such as Europe/Berlin; default UTC"),
+    "--separator": ("SIGN", "of a CSV file: , ; | or tab; default: what its header shows"),
+    "--encoding": ("NAME", "of a text file, such as latin-1; default UTF-8, or UTF-16 with a byte order mark"),
+}
+_OTHERS = ("success", "missing", "deadline_s", "rare")
+_COLUMNS = (*(flag[2:].replace("-", "_") for flag in (*_COLUMN_FLAGS, *_COST_FLAGS, *_TEXT_FLAGS)), *_OTHERS)
 
 
 def add_log(parser: Any) -> None:
     """Add what every command that reads a log takes."""
-    parser.add_argument("log", help="a .csv, .tsv, .parquet or .jsonl file, or a store such as sqlite:///thrifty.db")
+    parser.add_argument(
+        "log",
+        nargs="?",
+        help="a .csv, .tsv, .parquet, .jsonl or .arrow file (also with .gz or .zst), a folder or pattern of such files, - for what "
+        "is piped in, or a store such as sqlite:///thrifty.db",
+    )
+    parser.add_argument("--query", metavar="SQL", help="in place of a file: the rows of a DuckDB query")
+    parser.add_argument("--from", dest="database", metavar="FILE", help="the DuckDB file that --query is about")
+    parser.add_argument(
+        "--backend",
+        default="local",
+        help="where a log of several parts is summed up: local, dask or dask://host:port; default %(default)s",
+    )
     _add_columns(parser.add_argument_group("columns"))
     _add_rows(parser.add_argument_group("rows"))
     add_seed(parser)
@@ -36,11 +68,8 @@ def _add_columns(group: Any) -> None:
     for flag, meaning in _COLUMN_FLAGS.items():
         group.add_argument(flag, metavar="COLUMN", help=meaning)
     group.add_argument("--success", metavar="STATUSES", help="statuses that count as a reward of 1, separated by commas")
-    group.add_argument(
-        "--prices",
-        metavar="PRICES",
-        help="in place of a cost column: arm=price,... or a CSV file with the columns arm and price; it may have segment and from",
-    )
+    for flag, (value, meaning) in (_COST_FLAGS | _TEXT_FLAGS).items():
+        group.add_argument(flag, metavar=value, help=meaning)
     group.add_argument("--columns", metavar="FILE", help="a TOML file with any of these settings")
 
 
@@ -61,15 +90,23 @@ def _add_rows(group: Any) -> None:
     group.add_argument(
         "--now", type=float, metavar="SECONDS", help="rows later than this time (since 1970) are left out; default: the clock"
     )
+    group.add_argument(
+        "--rare", type=whole_number, metavar="ROWS", help="segments with fewer rows are pooled as other; default: only beyond 5,000"
+    )
     group.add_argument("--router", help="only the rows of this router, if the log is a store")
 
 
 def open_log(options: argparse.Namespace) -> "Log":
     """The log that the arguments describe."""
-    from thrifty.logs import Columns, Log
+    from thrifty.logs import Columns, Log, Query
 
+    if (options.log is None) == (options.query is None):
+        raise ValueError("name one log: a file, a folder, a pattern, - or a store, or a query with --query")
+    if options.database is not None and options.query is None:
+        raise ValueError("--from names the file of a --query: write the query too, such as --query 'select * from log'")
+    source = options.log if options.query is None else Query(options.query, options.database)
     columns = Columns.load({name: getattr(options, name) for name in _COLUMNS}, file=options.columns)
-    return Log(options.log, columns, router=options.router, now=options.now, tolerated=options.tolerate)
+    return Log(source, columns, router=options.router, now=options.now, tolerated=options.tolerate, backend=options.backend)
 
 
 class RowCount(ProgressBar):

@@ -1,16 +1,21 @@
-"""Columns: the meaning of the columns of a log, and how missing outcomes and prices are handled."""
+"""Columns: the meaning of the columns of a log, how they are written, and how missing outcomes, prices and retries are handled."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from thrifty.logs.fees import Fees
+from thrifty.logs.numbers import DECIMALS
 from thrifty.logs.prices import PriceList
+from thrifty.logs.times import TimeStyle, check_style
 from thrifty.suggestions import did_you_mean
 
 MISSING = ("failure", "ignore", "censored")
-_OPTIONAL = ("segment", "time", "propensity", "id", "outcome_time")
+_OPTIONAL = ("time", "propensity", "id", "outcome_time")
+_LENGTHS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 @dataclass(frozen=True)
@@ -21,8 +26,8 @@ class Columns:
     ----------
     arm : which arm was used
     reward : a number in [0, 1], or a status when `success` names those that count as 1
-    cost : what the row cost; not needed with `prices`
-    segment : the kind of request; without it the log is one segment
+    cost : what the row cost; not needed with `prices` or `fees`
+    segment : the kind of request, one column or several ("country,operator"); without it the log is one segment
     time : the time of the decision; without it the order of the rows counts
     propensity : the probability with which the arm was chosen; without it shares by segment and time are used, as an assumption
     id : identifies a row; a second row with the same id is left out
@@ -33,6 +38,16 @@ class Columns:
         than `deadline_s`; all younger rows are left out
     deadline_s : how long an outcome may take, for "censored"
     prices : prices by arm, in place of a cost column
+    fees : amounts by outcome (and arm), added to the cost; see `Fees`
+    chain : the columns that retries of one request share, such as "customer,amount": rows that agree in them and follow each other
+        `within` count as one request, which went to the arm of the first
+    within : the longest time between two attempts of one chain, such as "60s" or "5m"
+    rare : segments with fewer rows are pooled as "other"; None pools only if there are more than 5,000 segments
+    decimal : "comma" or "point"; None for what the numbers show
+    time_format : "day-first", "month-first", "s", "ms", "us", "ns" or a pattern such as "%d.%m.%y"; None for what the times show
+    zone : the zone of times that have none; None for UTC
+    separator : of a CSV file; None for the one that its header shows
+    encoding : of a text file; None for UTF-8, or UTF-16 with a byte order mark
 
     >>> Columns(arm="aggregator", reward="status", cost="price", success=("delivered",)).named()
     {'arm': 'aggregator', 'reward': 'status', 'cost': 'price'}
@@ -41,8 +56,8 @@ class Columns:
 
     arm: str = "arm"
     reward: str = "reward"
-    cost: str = "cost"
-    segment: str | None = None
+    cost: str | None = "cost"
+    segment: str | Sequence[str] | None = None
     time: str | None = None
     propensity: str | None = None
     id: str | None = None
@@ -51,15 +66,63 @@ class Columns:
     missing: str | None = None
     deadline_s: float = 3600.0
     prices: PriceList | None = None
+    fees: Fees | None = None
+    chain: str | Sequence[str] | None = None
+    within: str | float = "60s"
+    rare: int | None = None
+    decimal: str | None = None
+    time_format: str | None = None
+    zone: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "success", tuple(self.success))
+        success = (self.success,) if isinstance(self.success, str) else self.success
+        object.__setattr__(self, "success", tuple(success))
+        self._check_settings()
+        if self.chain is not None and self.time is None:
+            raise ValueError("chains of attempts need the time of every row: name its column with --time")
+        if self.chain is not None and not self.chain_columns:
+            raise ValueError("--chain must name the columns that attempts of one request share, such as customer,amount")
         if self.missing is not None and self.missing not in MISSING:
             raise ValueError(f"missing must be one of {', '.join(MISSING)}, got {self.missing!r}")
         if not 0.0 < self.deadline_s < float("inf"):
             raise ValueError(f"deadline_s must be a positive number of seconds, got {self.deadline_s}")
         if self.missing == "censored" and self.time is None:
             raise ValueError("missing = censored needs the time of every row: name its column with time")
+
+    def _check_settings(self) -> None:
+        if self.decimal is not None and self.decimal not in DECIMALS:
+            raise ValueError(f"--decimal must be comma or point, got {self.decimal!r}")
+        if self.rare is not None and (not isinstance(self.rare, int) or self.rare < 0):
+            raise ValueError(f"--rare must be a number of rows, got {self.rare!r}")
+        if self.separator in ("tab", "\\t"):
+            object.__setattr__(self, "separator", "\t")
+        _ = self.within_s, self.time_style
+
+    @property
+    def segment_columns(self) -> tuple[str, ...]:
+        """The columns that make up the segment."""
+        return _names(self.segment)
+
+    @property
+    def chain_columns(self) -> tuple[str, ...]:
+        """The columns that attempts of one chain share."""
+        return _names(self.chain)
+
+    @property
+    def within_s(self) -> float:
+        """The longest time between two attempts of one chain, in seconds."""
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(self.within))
+        seconds = float(found[1]) * _LENGTHS.get(found[2], 0.0) if found else 0.0
+        if not seconds > 0.0:
+            raise ValueError(f"--within must be a time such as 60s, 5m or 1h, got {self.within!r}")
+        return seconds
+
+    @property
+    def time_style(self) -> TimeStyle:
+        """How times are written, as far as it is named."""
+        return check_style(self.time_format, self.zone)
 
     @classmethod
     def load(cls, given: Mapping[str, Any], *, file: str | Path | None = None) -> "Columns":
@@ -78,27 +141,39 @@ class Columns:
             values["success"] = tuple(word.strip() for word in values["success"].split(",") if word.strip())
         if "prices" in values and not isinstance(values["prices"], PriceList):
             values["prices"] = PriceList.load(values["prices"], beside=None if file is None else Path(file).parent)
+        if "fees" in values and not isinstance(values["fees"], Fees):
+            values["fees"] = Fees.load(values["fees"], beside=None if file is None else Path(file).parent)
         return cls(**values)
 
     def named(self) -> dict[str, str]:
-        """The columns to read, by meaning."""
-        meanings = ("arm", "reward") if self.prices is not None else ("arm", "reward", "cost")
-        named = {meaning: getattr(self, meaning) for meaning in meanings}
+        """The columns to read, by meaning. Several columns of a segment or chain are numbered from the second on."""
+        named = {"arm": self.arm, "reward": self.reward}
+        if self.prices is None and self.cost is not None:
+            named["cost"] = self.cost
+        for meaning, names in (("segment", self.segment_columns), ("chain", self.chain_columns)):
+            named |= {meaning if place == 0 else f"{meaning}_{place + 1}": name for place, name in enumerate(names)}
         return named | {meaning: getattr(self, meaning) for meaning in _OPTIONAL if getattr(self, meaning) is not None}
 
     @property
     def untouched(self) -> bool:
         """True if the columns of arms, rewards, costs and times are the default ones."""
-        return (self.arm, self.reward, self.cost, self.time, self.prices) == ("arm", "reward", "cost", None, None)
+        given = (self.arm, self.reward, self.cost, self.time, self.prices, self.fees)
+        return given == ("arm", "reward", "cost", None, None, None)
 
     def check(self, present: Sequence[str]) -> None:
         """Raise a ValueError if a named column is missing; the message has the most similar name."""
         for meaning, name in self.named().items():
             if name not in present:
                 hint = f"{did_you_mean(name, present, shown='{!r}', cutoff=0.5)} there are {', '.join(present)}".lstrip()
-                flag = f"--{meaning.replace('_', '-')}"
+                flag = f"--{re.sub('_[0-9]+$', '', meaning).replace('_', '-')}"
                 also = " (or give prices by arm with --prices)" if meaning == "cost" else ""
                 raise ValueError(f"no column {name!r} for {flag}: {hint}{also}")
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return tuple(name.strip() for name in given.split(",") if name.strip())
+    return tuple(given or ())
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from thrifty.arrays import Floats, Integers
+from thrifty.logs.polars_extra import require_polars
 from thrifty.logs.reading import MOST_ARMS, Log, LogBatch
-from thrifty.logs.source import require_polars
 from thrifty.suggestions import did_you_mean
 
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
 """What `thrifty export` writes, and a store itself, as a log: docs/reference/log-columns.md describes the columns."""
 
-import tempfile
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thrifty.logs.columns import Columns
-from thrifty.logs.source import require_polars
+from thrifty.logs.polars_extra import require_polars
 
 if TYPE_CHECKING:
     import polars
@@ -22,30 +22,51 @@ def is_exported(names: list[str]) -> bool:
     return set(names) >= _NAMES
 
 
-def fit_export(frame: "polars.LazyFrame", columns: Columns) -> tuple["polars.LazyFrame", Columns]:
-    """The frame with the used arm and its cost in plain columns, and the columns to read.
+@dataclass(frozen=True)
+class Export:
+    """How an exported log is read: whether it is of several routers."""
 
-    The arm is the one that the outcome is about. The arm of a shadow decision was chosen by the caller, not drawn, so propensities
-    are used only if every row has one and no row is a shadow. If there are several routers, the router is the first part of the
-    segment.
+    several_routers: bool
+
+    def fit(self, frame: "polars.LazyFrame") -> "polars.LazyFrame":
+        """The frame with the used arm and its cost in plain columns.
+
+        The arm is the one that the outcome is about. If there are several routers, the router is the first part of the segment.
+        """
+        pl = require_polars()
+        segment = pl.col("segment").fill_null("")
+        if self.several_routers:
+            segment = pl.concat_str([pl.col("router"), segment], separator="/").str.strip_chars_end("/")
+        cost = pl.coalesce(_filled(pl, "cost"), _filled(pl, "price"))
+        return frame.with_columns(arm=_used_arm(pl), segment=segment, cost=cost)
+
+
+def fit_export(frames: Sequence["polars.LazyFrame"], columns: Columns) -> tuple[Export, Columns]:
+    """How to read an exported log, and its columns.
+
+    The arm of a shadow decision was chosen by the caller, not drawn, so propensities are used only if every row has one and no row
+    is a shadow.
     """
     pl = require_polars()
-    shadow = pl.col("shadow").cast(pl.String) == "true"
-    used = pl.coalesce(_filled(pl, "used_arm"), pl.when(~shadow).then(_filled(pl, "arm")))
-    other = (shadow | (used != _filled(pl, "arm"))).fill_null(True)
-    propensity = _filled(pl, "propensity")
-    facts = frame.select(routers=pl.col("router").n_unique(), drawn=(propensity.is_not_null() & ~other).all()).collect(
-        engine="streaming"
-    )
-    segment = pl.col("segment").fill_null("")
-    if facts["routers"].item() > 1:
-        segment = pl.concat_str([pl.col("router"), segment], separator="/").str.strip_chars_end("/")
-    fitted = frame.with_columns(arm=used, segment=segment, cost=pl.coalesce(_filled(pl, "cost"), _filled(pl, "price")))
+    other = (_shadow(pl) | (_used_arm(pl) != _filled(pl, "arm"))).fill_null(True)
+    drawn = _filled(pl, "propensity").is_not_null() & ~other
+    facts = [
+        frame.select(routers=pl.col("router").unique().implode(), drawn=drawn.all()).collect(engine="streaming") for frame in frames
+    ]
+    routers = {name for fact in facts for name in fact["routers"].item()}
     usual = {"segment": "segment", "id": "decision_id", "outcome_time": "outcome_at"}
-    if facts["drawn"].item():
+    if all(fact["drawn"].item() for fact in facts):
         usual["propensity"] = "propensity"
     given: dict[str, Any] = {meaning: getattr(columns, meaning) or name for meaning, name in usual.items()}
-    return fitted, replace(columns, time="at", missing=columns.missing or "ignore", **given)
+    return Export(len(routers) > 1), replace(columns, time="at", missing=columns.missing or "ignore", **given)
+
+
+def _shadow(pl: Any) -> Any:
+    return pl.col("shadow").cast(pl.String) == "true"
+
+
+def _used_arm(pl: Any) -> Any:
+    return pl.coalesce(_filled(pl, "used_arm"), pl.when(~_shadow(pl)).then(_filled(pl, "arm")))
 
 
 def _filled(pl: Any, name: str) -> Any:
@@ -54,8 +75,8 @@ def _filled(pl: Any, name: str) -> Any:
     return pl.when(text != "").then(text)
 
 
-def unpack_store(url: str, router: str | None) -> Path:
-    """Write the log of a store to a Parquet file in a new folder, which the caller must remove.
+def unpack_store(url: str, router: str | None, folder: Path) -> Path:
+    """Write the log of a store to a Parquet file in the folder.
 
     A service may be running on the store.
     """
@@ -63,7 +84,7 @@ def unpack_store(url: str, router: str | None) -> Path:
     from thrifty.store import StoreError, open_store
 
     require_polars()
-    path = Path(tempfile.mkdtemp(prefix="thrifty-replay-")) / "log.parquet"
+    path = folder / "store.parquet"
     try:
         store = open_store(url, reading=True)
         try:

@@ -1,45 +1,49 @@
-"""The plan: a log as one lazy polars expression, with canonical columns and a reason for every row that is left out.
+"""The plan: a part of a log as one lazy polars expression, with canonical columns and a reason for every row that is left out.
 
 Polars runs the expression on all cores while the rows stream by.
 """
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thrifty.logs.cells import filled, is_blank, read_number, read_reward, read_seconds
-from thrifty.logs.columns import Columns
-from thrifty.logs.source import require_polars
-from thrifty.logs.tally import REASONS
+from thrifty.logs.numbers import NumberStyle
+from thrifty.logs.parts import Part
+from thrifty.logs.polars_extra import require_polars
+from thrifty.logs.recipe import Recipe
+from thrifty.logs.tally import EMPTY_LEVEL, REASONS
 
-if TYPE_CHECKING:
-    import polars
+_PLAIN = NumberStyle()
 
 
-def make_plan(frame: "polars.LazyFrame", columns: Columns, now: float, context: Sequence[str] = ()) -> Any:
+def make_plan(part: Part, recipe: Recipe, context: Sequence[str] = ()) -> Any:
     """A lazy frame with canonical columns and a reason for every row (0: it counts).
 
-    The original columns stay beside them as raw_NAME, and other columns, named by `context`, as context_NAME. Rows later than
-    `now` are in the future.
+    The original columns stay beside them as raw_NAME, and other columns, named by `context`, as context_NAME.
     """
     pl = require_polars()
+    columns = recipe.columns
     named = columns.named()
-    raw = frame.select(**{f"raw_{meaning}": pl.col(name) for meaning, name in named.items()}, **_context(pl, context))
-    schema, sample = raw.collect_schema(), raw.head(1000).collect()
+    raw = recipe.raw(part, context)
+    schema = raw.collect_schema()
     none = pl.lit(None, pl.Float64)
+    numbers = {meaning: recipe.numbers.get(meaning, _PLAIN) for meaning in ("cost", "reward", "propensity")}
+    keys = [filled(pl, f"raw_{meaning}", schema).cast(pl.String) for meaning in named if meaning.startswith("chain")]
     read = raw.with_columns(
         arm=filled(pl, "raw_arm", schema).cast(pl.String),
-        segment=filled(pl, "raw_segment", schema).cast(pl.String) if "segment" in named else pl.lit(None, pl.String),
-        time=read_seconds(pl, "raw_time", schema, sample) if "time" in named else pl.lit(0.0),
-        back=read_seconds(pl, "raw_outcome_time", schema, sample) if "outcome_time" in named else none,
+        segment=segment_of(pl, recipe, schema),
+        time=read_seconds(pl, "raw_time", schema, recipe.times["time"]) if "time" in named else pl.lit(0.0),
+        back=read_seconds(pl, "raw_outcome_time", schema, recipe.times["outcome_time"]) if "outcome_time" in named else none,
         answered=~is_blank(pl, "raw_reward", schema),
-        reward=read_reward(pl, columns.success, columns.reward, schema, sample),
-        cost=read_number(pl, "raw_cost", schema) if "cost" in named else pl.lit(0.0),
-        propensity=read_number(pl, "raw_propensity", schema) if "propensity" in named else none,
+        reward=read_reward(pl, schema, columns.success, numbers["reward"], words=recipe.words),
+        cost=read_number(pl, "raw_cost", schema, numbers["cost"]) if "cost" in named else pl.lit(0.0),
+        propensity=read_number(pl, "raw_propensity", schema, numbers["propensity"]) if "propensity" in named else none,
         id=pl.col("raw_id").hash() if "id" in named else pl.lit(0, pl.UInt64),
+        chain=pl.when(pl.all_horizontal([key.is_not_null() for key in keys])).then(pl.struct(keys).hash()) if keys else none,
     )
     reason = pl.lit(0, pl.UInt8)
-    for name, wrong in reversed(_checks(pl, columns, now, schema, read)):
+    for name, wrong in reversed(_checks(pl, recipe, schema)):
         reason = pl.when(wrong).then(pl.lit(REASONS.index(name), pl.UInt8)).otherwise(reason)
     return read.with_columns(
         reason=reason,
@@ -49,12 +53,32 @@ def make_plan(frame: "polars.LazyFrame", columns: Columns, now: float, context: 
     )
 
 
-def _context(pl: Any, names: Sequence[str]) -> dict[str, Any]:
-    return {f"context_{name}": pl.col(name) for name in names}
+def segment_of(pl: Any, recipe: Recipe, schema: Any) -> Any:
+    """The segment: the values of its columns joined by "/", null if all of them are empty."""
+    levels = [f"raw_{meaning}" for meaning in recipe.columns.named() if meaning.startswith("segment")]
+    if not levels:
+        return pl.lit(None, pl.String)
+    values = [filled(pl, level, schema).cast(pl.String) for level in levels]
+    if len(values) == 1:
+        return values[0]
+    joined = pl.concat_str([value.fill_null(EMPTY_LEVEL) for value in values], separator="/")
+    return pl.when(~pl.all_horizontal([value.is_null() for value in values])).then(joined)
 
 
-def _checks(pl: Any, columns: Columns, now: float, schema: Any, read: Any) -> list[tuple[str, Any]]:
+def latest_time(parts: Sequence[Part], recipe: Recipe) -> float | None:
+    """The latest time in a log that is not in the future, None if there is none."""
+    pl = require_polars()
+    found = []
+    for part in parts:
+        raw = recipe.raw(part)
+        when = read_seconds(pl, "raw_time", raw.collect_schema(), recipe.times["time"])
+        found.append(raw.select(when.filter(when <= recipe.now).max()).collect(engine="streaming").item())
+    return max((time for time in found if time is not None), default=None)
+
+
+def _checks(pl: Any, recipe: Recipe, schema: Any) -> list[tuple[str, Any]]:
     """(reason, condition) for everything that can be wrong with a row, in the order in which it is checked."""
+    columns = recipe.columns
     named = columns.named()
     when, outcome, cost, p = (pl.col(name) for name in ("time", "reward", "cost", "propensity"))
     answered = pl.col("answered")
@@ -63,11 +87,10 @@ def _checks(pl: Any, columns: Columns, now: float, schema: Any, read: Any) -> li
         checks += [
             ("no time", is_blank(pl, "raw_time", schema)),
             ("time is not readable", when.is_null()),
-            ("time in the future", (when > now).fill_null(False)),
+            ("time in the future", (when > recipe.now).fill_null(False)),
         ]
     if columns.missing == "censored":
-        end = read.select(when.filter(when <= now).max()).collect(engine="streaming").item()
-        young = when > (math.inf if end is None else end) - columns.deadline_s
+        young = when > (math.inf if recipe.end is None else recipe.end) - columns.deadline_s
         checks.append(("outcome not due yet", young.fill_null(False)))
     if columns.missing == "ignore":
         checks.append(("no outcome", ~answered))

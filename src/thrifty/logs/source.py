@@ -1,75 +1,161 @@
-"""Sources: a file, a frame or a thrifty store as one lazy polars frame."""
+"""Sources: files, patterns, folders, pipes, queries, frames and Arrow tables as the parts of a log."""
 
+import glob
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    import polars
+from thrifty.logs.frames import frame_of
+from thrifty.logs.parts import Part, checked_scan
+from thrifty.logs.polars_extra import first_line, require_polars
+from thrifty.logs.survey import SEPARATORS, find_separator, header_line, split_header, survey_csv, survey_lines
+from thrifty.logs.unpacking import PACKED, foreign_encoding, is_piped, run_query, spool, unpack
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+__all__ = ["Query", "SourceFormat", "first_line", "open_source", "require_polars"]
+
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+_SHOWN = ".csv, .tsv, .parquet, .jsonl or .arrow (also with .gz or .zst)"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def require_polars() -> Any:
-    """polars, or a ValueError that says how to get it."""
-    try:
-        import polars
-    except ImportError:
-        raise ValueError("replay needs polars: pip install 'thrifty[replay]'") from None
-    return polars
+@dataclass(frozen=True)
+class Query:
+    """A DuckDB query as the source of a log; `database` is a DuckDB file, or None for a query that names its own files.
+
+    >>> Query("select * from 'log.parquet'").database is None
+    True
+    """
+
+    sql: str
+    database: str | None = None
 
 
-def scan(source: Any) -> "polars.LazyFrame":
-    """`source` as a lazy frame: a path ending in .csv, .tsv, .parquet or .jsonl, a polars frame (lazy or not), or a pandas frame.
+@dataclass(frozen=True)
+class SourceFormat:
+    """How text files are written: None for what the file itself tells. `wanted` are the columns that a header should have."""
 
-    Every column of a text file is read as text, so that an error can show a wrong value as it is in the file.
+    separator: str | None = None
+    encoding: str | None = None
+    wanted: Sequence[str] = field(default=())
+
+
+def open_source(source: Any, form: SourceFormat, folder: Path) -> tuple[list[Part], list[str]]:
+    """The parts of a log, and notes on files that were not read. `folder` is an empty one for what must be unpacked.
 
     >>> import polars
-    >>> scan(polars.DataFrame({"arm": ["a"]})).collect_schema().names()
-    ['arm']
+    >>> parts, _ = open_source(polars.DataFrame({"arm": ["a"]}), SourceFormat(), Path())
+    >>> parts[0].names(), parts[0].rows
+    (['arm'], 1)
     """
-    pl = require_polars()
-    if isinstance(source, pl.LazyFrame):
-        return source  # type: ignore[no-any-return]
-    if isinstance(source, pl.DataFrame):
-        return source.lazy()  # type: ignore[no-any-return]
-    if isinstance(source, (str, os.PathLike)):
-        return _scan_file(pl, Path(source))
-    if type(source).__module__.split(".")[0] == "pandas":
-        return pl.DataFrame({str(name): source[name].to_numpy() for name in source.columns}).lazy()  # type: ignore[no-any-return]
-    raise ValueError(f"a log is a path, a polars frame or a pandas frame, got {type(source).__name__}")
+    if isinstance(source, Query):
+        return _file_part(run_query(source.sql, source.database, folder), "the query", (), form, folder).split(), []
+    if not isinstance(source, (str, os.PathLike)):
+        frame, rows = frame_of(source)
+        return [Part("the frame", "frame", rows, frame=frame)], []
+    text = os.fspath(source)
+    if text == "-" or is_piped(Path(text)):
+        return _file_part(spool(text, folder), "what is piped in", (), form, folder).split(), []
+    files, notes = find_files(text)
+    parts = [_file_part(path, str(path), _folder_columns(path), form, folder) for path in files]
+    return [piece for part in parts for piece in part.split()], notes
 
 
-def _scan_file(pl: Any, path: Path) -> "polars.LazyFrame":
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"a log must end in {', '.join(SUFFIXES)}, or be a store such as sqlite:///thrifty.db; got {str(path)!r}")
+def find_files(text: str) -> tuple[list[Path], list[str]]:
+    """The files that a path, a pattern or a folder stands for, in the order of their names, and a note on files left alone."""
+    path = Path(text)
+    if path.is_dir():
+        found = [each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path))]
+        wanted = [each for each in found if _kind(each) is not None]
+        if not wanted:
+            raise ValueError(f"the folder {path} has no log: a log ends in {_SHOWN}")
+    elif not path.exists() and glob.has_magic(text):
+        found = wanted = [Path(each) for each in glob.glob(text, recursive=True) if Path(each).is_file()]
+        if not wanted:
+            raise ValueError(f"no file matches {text!r}")
+    else:
+        return [path], []
+    kinds = {_kind(each) or each.suffix for each in wanted}
+    if len(kinds) > 1:
+        raise ValueError(f"{text} holds logs of several kinds ({', '.join(sorted(kinds))}): name one kind, such as '{text}/*.csv'")
+    left = sorted(set(found) - set(wanted))
+    notes = [f"{len(left)} files are not logs and were not read: {left[0].name}{', ...' if len(left) > 1 else ''}"] if left else []
+    return sorted(wanted, key=_natural), notes
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """A key that sorts part-2 before part-10."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", str(path))]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+
+
+def _kind(path: Path) -> str | None:
+    return KINDS.get(_plain_suffix(path))
+
+
+def _plain_suffix(path: Path) -> str:
+    return (Path(path.stem) if path.suffix in PACKED else path).suffix.lower()
+
+
+def _folder_columns(path: Path) -> tuple[tuple[str, str | None], ...]:
+    """Columns in the names of folders, as Hive writes them: country=DE/log.parquet."""
+    pairs = (part.partition("=") for part in path.parts[:-1] if "=" in part)
+    return tuple((unquote(name), None if value == _NO_VALUE else unquote(value)) for name, _, value in pairs if name)
+
+
+def _file_part(path: Path, name: str, folders: tuple[tuple[str, str | None], ...], form: SourceFormat, folder: Path) -> Part:
+    kind, suffix = _kind(path), _plain_suffix(path)
+    if kind is None:
+        raise ValueError(f"a log must end in {_SHOWN}, or be a store such as sqlite:///thrifty.db; got {name!r}")
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+        raise ValueError(f"cannot read {name}: {error.strerror}") from None
     if size == 0:
-        raise ValueError(f"{path} is empty: it has no header")
-    try:
-        if path.suffix == ".parquet":
-            frame = pl.scan_parquet(path)
-        elif path.suffix in (".jsonl", ".ndjson"):
-            schema = pl.scan_ndjson(path, infer_schema_length=1000).collect_schema()
-            as_text = {name: pl.String for name, kind in schema.items() if not kind.is_nested()}
-            frame = pl.scan_ndjson(path, infer_schema_length=1000, schema_overrides=as_text)
-        else:
-            frame = pl.scan_csv(path, infer_schema=False, separator="\t" if path.suffix == ".tsv" else ",")
-        frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"cannot read {path} as {path.suffix[1:]}: {first_line(error)}{_remedy(path)}") from None
-    return frame  # type: ignore[no-any-return]
+        raise ValueError(f"{name} is empty: it has no header")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"cannot read {name}: permission denied")
+    if path.suffix in PACKED:
+        path = unpack(path, folder, None)
+    if kind in ("csv", "jsonl") and (encoding := foreign_encoding(path, form.encoding)) is not None:
+        path = unpack(path, folder, encoding)
+    part = Part(name, kind, 0, path, folders=folders)
+    if kind == "csv":
+        part = _surveyed(part, path, "\t" if suffix == ".tsv" else form.separator, form.wanted)
+    elif kind == "jsonl":
+        part = replace(part, rows=survey_lines(path).rows)
+    frame = checked_scan(part)
+    if kind in ("parquet", "arrow"):
+        part = replace(part, rows=int(frame.select(require_polars().len()).collect().item()))
+    return part
 
 
-def _remedy(path: Path) -> str:
-    if path.suffix == ".parquet":
-        return " (a Parquet file ends with a footer; one that was cut off while it was written or copied has none: make it again)"
-    return ""
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
+def _surveyed(part: Part, path: Path, separator: str | None, wanted: Sequence[str]) -> Part:
+    line = header_line(path)
+    if "\r" in line:
+        raise ValueError(f"{part.name}: its lines end with a carriage return alone: convert them to newlines")
+    if separator is not None and separator not in SEPARATORS:
+        raise ValueError(f"--separator must be one of , ; | or tab, got {separator!r}")
+    separator = separator or find_separator(line, list(wanted))
+    names = split_header(line, separator)
+    for name in wanted:
+        if names.count(name) > 1:
+            raise ValueError(f"{part.name} has {names.count(name)} columns named {name!r}: rename all but one")
+    survey = survey_csv(path, separator, len(names))
+    return replace(part, separator=separator, rows=survey.rows, ragged=survey.ragged if len(survey.ragged) else None)

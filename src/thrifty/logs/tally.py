@@ -1,9 +1,15 @@
 """The tally: which rows of a log were left out, and why."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from thrifty.logs.statuses import MOST_STATUSES
 
 NO_SEGMENT = "all"
 """The name of the one segment of a log without segments, and of rows whose segment is empty."""
+
+EMPTY_LEVEL = "(empty)"
+"""What stands for an empty cell in a segment that has several columns."""
 
 REASONS = (
     "used",
@@ -22,11 +28,13 @@ REASONS = (
     "no propensity",
     "propensity is not a number",
     "propensity outside (0, 1]",
+    "ragged line",
+    "blank line",
 )
 """Why a row is left out. The first is not a reason: it marks rows that are used."""
 
-ON_REQUEST = frozenset({"no outcome", "outcome not due yet"})
-"""Reasons that the user of the log asked for: such rows are counted, but they are not errors of the log."""
+ON_REQUEST = frozenset({"no outcome", "outcome not due yet", "blank line"})
+"""Reasons that are no errors of the log: the user asked for them, or nothing was in the row."""
 
 SHOWN = {
     "time is not readable": "time",
@@ -44,14 +52,21 @@ SHOWN = {
 
 @dataclass
 class Tally:
-    """What was found while a log was read: the number of rows, the rows left out by reason, the first of each, and notes."""
+    """What was found while a log was read: the number of rows, the rows left out by reason, the first of each, and notes.
+
+    `first` has the row in its file, the value and the file (empty if the log is one file). `statuses` are rows by status, where
+    statuses count. `notes` are lines about the log as a whole.
+    """
 
     rows: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
-    first: dict[str, tuple[int, str]] = field(default_factory=dict)
+    first: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     no_outcome: int = 0
     no_segment: int = 0
+    no_chain: int = 0
     out_of_order: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def used(self) -> int:
@@ -62,16 +77,36 @@ class Tally:
         """One line for each reason and note."""
         lines = []
         for reason, count in self.left_out.items():
-            row, value = self.first[reason]
+            row, value, where = self.first[reason]
             shown = f", {value!r:.60}" if value else ""
-            lines.append(f"{count:,} of {self.rows:,} rows left out: {reason} (first in row {row:,}{shown})")
+            place = f" of {where}" if where else ""
+            lines.append(f"{count:,} of {self.rows:,} rows left out: {reason} (first in row {row:,}{place}{shown})")
         if self.out_of_order:
             lines.append(f"{self.out_of_order:,} rows are earlier than the row before them: taken in the order of the log")
         if self.no_segment:
             lines.append(f"{self.no_segment:,} rows have no segment: taken as segment {NO_SEGMENT!r}")
-        return lines
+        if self.no_chain:
+            lines.append(f"{self.no_chain:,} rows have an empty column of --chain: each is a request of its own")
+        return [*lines, *self.notes]
 
-    def count(self, reason: str, rows: int, first_row: int, value: str) -> None:
-        """Count rows left out."""
+    def count(self, reason: str, rows: int, first: tuple[int, str, str]) -> None:
+        """Count rows left out; `first` is the first of them: its row, value and file."""
         self.left_out[reason] = self.left_out.get(reason, 0) + rows
-        self.first.setdefault(reason, (first_row, value))
+        self.first.setdefault(reason, first)
+
+    def count_statuses(self, found: Iterable[tuple[str, int]]) -> None:
+        """Count rows by status, so many different ones that memory is bounded."""
+        for status, rows in found:
+            if status in self.statuses or len(self.statuses) < MOST_STATUSES:
+                self.statuses[status] = self.statuses.get(status, 0) + rows
+
+    def add(self, later: "Tally") -> None:
+        """Add what was found in a later part of the log."""
+        self.rows += later.rows
+        for reason, rows in later.left_out.items():
+            self.count(reason, rows, later.first[reason])
+        self.no_outcome += later.no_outcome
+        self.no_segment += later.no_segment
+        self.no_chain += later.no_chain
+        self.out_of_order += later.out_of_order
+        self.count_statuses(later.statuses.items())

@@ -1,0 +1,139 @@
+"""Unpacking: compressed files, other encodings, what is piped in and the result of a query, as plain files in a temporary folder.
+
+A log is read several times, and in pieces; a plain file on disk allows both without holding it in memory.
+"""
+
+import codecs
+import gzip
+import shutil
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def is_piped(path: Path) -> bool:
+    """True if a path is a pipe, such as /dev/stdin or a process substitution of the shell."""
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) or stat.S_ISSOCK(kind)
+
+
+def spool(source: str, folder: Path) -> Path:
+    """Copy what is piped in (source "-" or a pipe) into a file of the folder; its name ends as its content demands."""
+    if source == "-" and sys.stdin.isatty():
+        raise ValueError("the log is - and nothing is piped in: pipe a log in, or name a file")
+    path = folder / "stdin"
+    stream = sys.stdin.buffer if source == "-" else Path(source).open("rb")  # noqa: SIM115
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    with path.open("rb") as file:
+        start = file.read(64)
+    suffix = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+    named = folder / f"stdin{suffix or _text_suffix(start)}"
+    path.rename(named)
+    if suffix in PACKED:
+        plain = unpack(named, folder, None)
+        with plain.open("rb") as file:
+            start = file.read(64)
+        return plain.rename(folder / f"plain{_text_suffix(start)}")
+    return named
+
+
+def _text_suffix(start: bytes) -> str:
+    return ".jsonl" if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"{") else ".csv"
+
+
+def foreign_encoding(path: Path, encoding: str | None) -> str | None:
+    """The encoding of a text file if it is not UTF-8: as named, or as its byte order mark says. None if it is UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(256)
+    if encoding is None:
+        marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
+        if marked is None and start.count(0) > len(start) // 4:
+            raise ValueError(f"{path} looks like UTF-16 without a byte order mark: name it with --encoding utf-16-le or utf-16-be")
+        return marked
+    try:
+        known = codecs.lookup(encoding)
+        if not known._is_text_encoding:
+            raise LookupError
+    except LookupError:
+        raise ValueError(f"--encoding must be an encoding such as latin-1, cp1252 or utf-16, got {encoding!r}") from None
+    return None if known.name == "utf-8" else known.name
+
+
+def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
+    """Write a plain copy of a file into the folder: decompressed if its name says so, in UTF-8 if it has another encoding."""
+    target = folder / f"{len(list(folder.iterdir()))}-{path.name.removesuffix(''.join(set(PACKED) & {path.suffix}))}"
+    decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)()
+    try:
+        with target.open("wb") as file:
+            for piece in _pieces(path):
+                file.write(piece if decoder is None else decoder.decode(piece).encode("utf-8"))
+            if decoder is not None:
+                decoder.decode(b"", final=True)
+    except UnicodeError as error:
+        raise ValueError(f"{path} is not {encoding} ({error}): name its encoding with --encoding") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"cannot unpack {path} ({error}): it was cut off or is not {PACKED[path.suffix]}; make it again") from None
+    except OSError as error:
+        raise ValueError(f"cannot unpack {path} into {folder}: {error.strerror or error}") from None
+    return target
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The content of a file, decompressed if its name says so."""
+    if path.suffix == ".zst":
+        yield from _zstd_pieces(path)
+        return
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            yield piece
+
+
+def _zstd_pieces(path: Path) -> Iterator[bytes]:
+    try:
+        import zstandard
+    except ImportError:
+        raise ValueError(f"{path} needs zstandard: pip install 'thrifty[replay]'") from None
+    frame = None
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            while piece:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    yield frame.decompress(piece)
+                except zstandard.ZstdError as error:
+                    raise EOFError(str(error)) from None
+                piece, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise EOFError("it ends in the middle of a frame")
+
+
+def run_query(query: str, database: str | None, folder: Path) -> Path:
+    """Write the result of a DuckDB query to a Parquet file of the folder; `database` is opened for reading only.
+
+    Memory is bounded by DuckDB. A query may reach PostgreSQL, S3 or Iceberg through extensions of DuckDB.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise ValueError("--query needs duckdb: pip install 'thrifty[replay]'") from None
+    if database is not None and not Path(database).is_file():
+        raise ValueError(f"--from {database}: there is no such DuckDB file")
+    path = folder / "query.parquet"
+    try:
+        with duckdb.connect(database or ":memory:", read_only=database is not None) as connection:
+            connection.execute("SET temp_directory = ?", [str(folder)])
+            connection.sql(query.strip().rstrip(";")).write_parquet(str(path))
+    except (duckdb.Error, AttributeError, RuntimeError) as error:
+        said = "it returns no rows" if isinstance(error, AttributeError) else next(iter(str(error).splitlines()), "")
+        raise ValueError(f"--query {query!r:.200} failed: {said}") from None
+    return path

@@ -1,0 +1,242 @@
+"""Logs from anywhere: separators, encodings, compression, folders, pipes, queries and Arrow give the same rows."""
+
+import gzip
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pytest
+import zstandard
+
+from tests.logs.logs import frame
+from thrifty.cli.main import main
+from thrifty.logs import Columns, Log, Query, aggregate, examine
+from thrifty.logs.aggregates import C, N, R
+from thrifty.logs.source import find_files
+from thrifty.logs.unpacking import is_piped
+
+COLUMNS = Columns(segment="segment", time="at", propensity="p")
+ROWS = frame(n=400)
+
+
+def totals(source: Any, columns: Columns = COLUMNS) -> dict[tuple[str, str], list[float]]:
+    sums = aggregate(Log(source, columns))
+    return {
+        (segment.name, arm): segment.totals[place, [N, R, C]].round(6).tolist()
+        for segment in sums.segments
+        for place, arm in enumerate(segment.arms)
+    }
+
+
+EXPECTED = totals(ROWS)
+TEXT = ROWS.write_csv()
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_header_shows_the_separator(tmp_path: Path, separator: str) -> None:
+    (tmp_path / "a.csv").write_text(ROWS.write_csv(separator=separator))
+    assert totals(tmp_path / "a.csv") == EXPECTED
+
+
+def test_a_decimal_comma_and_a_currency_are_read(tmp_path: Path) -> None:
+    cost = polars.format("{} €", polars.col("cost").cast(polars.String).str.replace(".", ",", literal=True))
+    ROWS.with_columns(cost=cost).write_csv(tmp_path / "a.csv", separator=";")
+    assert totals(tmp_path / "a.csv") == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [("utf-8-sig", None), ("utf-16", None), ("latin-1", "latin-1"), ("utf-16-le", "utf-16-le"), ("cp1252", "cp1252")],
+)
+def test_encodings_are_known_by_their_mark_or_named(tmp_path: Path, encoding: str, named: str | None) -> None:
+    accented = TEXT.replace("dear", "cher\u00e9")
+    (tmp_path / "a.csv").write_bytes(accented.encode(encoding))
+    found = totals(tmp_path / "a.csv", Columns(segment="segment", time="at", propensity="p", encoding=named))
+    assert found == {(segment, arm.replace("dear", "cher\u00e9")): sums for (segment, arm), sums in EXPECTED.items()}
+
+
+def test_an_encoding_that_is_not_named_or_wrong_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(TEXT.replace("cheap", "g\u00fcnstig").encode("latin-1"))
+    with pytest.raises(ValueError, match=r"the byte 0xfc in line \d+ is not UTF-8: name the encoding, such as --encoding latin-1"):
+        Log(path, COLUMNS)
+    with pytest.raises(ValueError, match="--encoding must be an encoding such as latin-1, cp1252 or utf-16, got 'klingon'"):
+        Log(path, Columns(encoding="klingon"))
+    with pytest.raises(ValueError, match="is not ascii"):
+        Log(path, Columns(encoding="ascii"))
+    path.write_bytes(TEXT.encode("utf-16-be"))
+    with pytest.raises(ValueError, match="UTF-16 without a byte order mark: name it with --encoding"):
+        Log(path, COLUMNS)
+
+
+def test_compressed_files_are_read_and_cut_ones_refused(tmp_path: Path) -> None:
+    packed = {"a.csv.gz": gzip.compress(TEXT.encode()), "a.csv.zst": zstandard.compress(TEXT.encode())}
+    packed["a.jsonl.gz"] = gzip.compress(ROWS.write_ndjson().encode())
+    for name, content in packed.items():
+        (tmp_path / name).write_bytes(content)
+        assert totals(tmp_path / name) == EXPECTED, name
+        (tmp_path / name).write_bytes(content[: len(content) // 2])
+        with pytest.raises(ValueError, match=r"cannot unpack .*cut off or is not (gzip|zstd); make it again"):
+            Log(tmp_path / name, COLUMNS)
+    (tmp_path / "a.csv.zst").write_bytes(zstandard.compress(TEXT[:1000].encode()) + zstandard.compress(TEXT[1000:].encode()))
+    assert totals(tmp_path / "a.csv.zst") == EXPECTED
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_patterns_folders_and_hive_partitions_are_one_log(tmp_path: Path, kind: str) -> None:
+    write: dict[str, Callable[[polars.DataFrame, Path], Any]] = {
+        "csv": polars.DataFrame.write_csv,
+        "parquet": polars.DataFrame.write_parquet,
+        "jsonl": polars.DataFrame.write_ndjson,
+    }
+    for segment in ("s0", "s1"):
+        folder = tmp_path / "logs" / f"segment={segment}"
+        folder.mkdir(parents=True)
+        mine = ROWS.filter(segment=segment).drop("segment")
+        for part in range(2):
+            write[kind](mine[part * mine.height // 2 : (part + 1) * mine.height // 2], folder / f"part-{part}.{kind}")
+    (tmp_path / "logs" / "_SUCCESS").touch()
+    assert totals(tmp_path / "logs") == EXPECTED
+    assert totals(str(tmp_path / "logs" / "*" / f"*.{kind}")) == EXPECTED
+    (tmp_path / "logs" / "notes.md").write_text("a note")
+    log = Log(tmp_path / "logs", COLUMNS)
+    aggregate(log)
+    assert "1 files are not logs and were not read: notes.md" in log.tally.lines()
+
+
+def test_folders_that_are_no_log_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no log: a log ends in"):
+        Log(tmp_path)
+    (tmp_path / "a.csv").write_text("arm,reward,cost\na,1,1\n")
+    (tmp_path / "b.jsonl").write_text('{"arm": "a"}\n')
+    with pytest.raises(ValueError, match=r"several kinds \(csv, jsonl\): name one kind"):
+        Log(tmp_path)
+    (tmp_path / "b.jsonl").unlink()
+    (tmp_path / "b.csv").write_text("arm,reward\na,1\n")
+    with pytest.raises(ValueError, match=r"b\.csv: no column 'cost' for --cost"):
+        Log(tmp_path)
+    with pytest.raises(ValueError, match="no file matches"):
+        Log(str(tmp_path / "*.tsv"))
+
+
+def test_files_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for number in (10, 2, 1):
+        (tmp_path / f"part-{number}.csv").write_text("x")
+    assert [path.stem for path in find_files(str(tmp_path))[0]] == ["part-1", "part-2", "part-10"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "jsonl", "parquet"])
+def test_what_is_piped_in_is_recognised(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
+    ROWS.write_parquet(tmp_path / "a.parquet")
+    content = {
+        "csv": TEXT.encode(),
+        "csv.gz": gzip.compress(TEXT.encode()),
+        "csv.zst": zstandard.compress(TEXT.encode()),
+        "jsonl": ROWS.write_ndjson().encode(),
+        "parquet": (tmp_path / "a.parquet").read_bytes(),
+    }[kind]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert totals("-") == EXPECTED
+    assert not is_piped(tmp_path / "a.parquet")
+
+
+def test_a_ragged_line_is_counted_with_its_number(tmp_path: Path) -> None:
+    lines = TEXT.splitlines()
+    lines[7] += ",too,many"
+    lines[9] = ",".join(lines[9].split(",")[:4])
+    lines[11] = ""
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    log = Log(tmp_path / "a.csv", COLUMNS)
+    assert aggregate(log).rows == 397
+    assert log.tally.left_out == {"ragged line": 2, "blank line": 1}
+    assert log.tally.lines()[0] == "2 of 400 rows left out: ragged line (first in row 7, 'line 8 has 8 fields')"
+
+
+def test_broken_text_files_are_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for text, words in (
+        ('arm,reward,cost\na,1,1\nb,"1,1\n', r"the quote that opens a field in line 3 is never closed"),
+        ('arm,reward,cost\na,1,1\nb"x,1,1\n', "line 3 has a quote inside a field"),
+        ("arm,reward,cost\ra,1,1\r", "lines end with a carriage return alone"),
+        ("arm,cost,reward,cost\na,1,1,1\n", "has 2 columns named 'cost': rename all but one"),
+    ):
+        path.write_text(text, newline="")
+        with pytest.raises(ValueError, match=words):
+            Log(path)
+    (tmp_path / "a.jsonl").write_text('{"arm": "a", "reward": 1, "cost": 1}\nnot json\n')
+    with pytest.raises(ValueError, match="line 2 is not a JSON object, 'not json': correct or remove it"):
+        aggregate(Log(tmp_path / "a.jsonl"))
+    path.write_text("arm,reward,cost\na,1,1\n")
+    with pytest.raises(ValueError, match=r"--separator must be one of , ; \| or tab, got 'x'"):
+        Log(path, Columns(separator="x"))
+
+
+def test_a_query_reads_a_duckdb_file_and_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(TEXT)
+    with duckdb.connect(str(tmp_path / "log.duckdb")) as connection:
+        connection.execute(f"create table log as select * from '{tmp_path / 'a.csv'}'")
+    assert totals(Query("select * from log;", str(tmp_path / "log.duckdb"))) == EXPECTED
+    assert totals(Query(f"select * from '{tmp_path / 'a.csv'}'")) == EXPECTED
+    for query, words in (
+        (Query("select nothing from log", str(tmp_path / "log.duckdb")), "failed: Binder Error"),
+        (Query("drop table log", str(tmp_path / "log.duckdb")), "failed: "),
+        (Query("select * from log", str(tmp_path / "none.duckdb")), "there is no such DuckDB file"),
+        (Query("select * from log", str(tmp_path / "a.csv")), "failed: "),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Log(query, COLUMNS)
+
+
+def test_a_query_on_the_command_line_stands_in_for_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text(TEXT)
+    query = f"select arm, reward, cost from '{tmp_path / 'a.csv'}'"
+    assert main(["replay", "--query", query, "--policies", "none"]) == 0
+    assert "400 rows that count" in capsys.readouterr().out
+    for flags, words in (
+        (["a.csv", "--query", query], "name one log"),
+        ([], "name one log"),
+        (["a.csv", "--from", "x.duckdb"], "--from names the file of a --query"),
+    ):
+        assert main(["replay", *flags]) == 2
+        assert words in capsys.readouterr().err
+
+
+class ArrowTable:
+    """Anything that speaks the Arrow interface, such as a pyarrow table."""
+
+    def __init__(self, rows: polars.DataFrame) -> None:
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
+def test_arrow_tables_and_files_are_read(tmp_path: Path) -> None:
+    assert totals(ArrowTable(ROWS)) == EXPECTED
+    ROWS.write_ipc(tmp_path / "a.arrow")
+    assert totals(tmp_path / "a.arrow") == EXPECTED
+    with pytest.raises(ValueError, match="a log is a path, a polars or pandas frame, an Arrow table or a Query, got dict"):
+        Log({"arm": ["a"]})
+
+
+def test_pandas_frames_keep_zones_empty_cells_and_whole_numbers() -> None:
+    at = pandas.to_datetime(pandas.Series(ROWS["at"].to_list()), unit="s", utc=True).dt.tz_convert("Asia/Tokyo")
+    rows = {name: pandas.Series(ROWS[name].to_list()) for name in ("segment", "arm", "reward", "cost", "p")}
+    rows["segment"] = rows["segment"].astype("category")
+    rows["reward"] = rows["reward"].astype("Int64")
+    assert totals(pandas.DataFrame({**rows, "at": at})) == EXPECTED
+    mixed = at.map(lambda moment: moment.isoformat()).astype(object)
+    assert totals(pandas.DataFrame({**rows, "at": mixed})) == EXPECTED
+    numbered = pandas.DataFrame({"arm": [1, 2] * 50, "reward": pandas.array([1, None] * 50, "Int64"), "cost": [1.0] * 100})
+    evidence = examine(Log(numbered))
+    assert evidence.aggregates.arms == ("1", "2")
+    assert evidence.log.tally.no_outcome == 50
+    twice = pandas.DataFrame(np.ones((2, 2)), columns=["arm", "arm"])
+    with pytest.raises(ValueError, match="the frame has 2 columns named 'arm': rename all but one"):
+        Log(twice)
