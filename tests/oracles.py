@@ -433,6 +433,114 @@ class Balanced:
         return arm if looks_at_arm else rival
 
 
+class CostOrdered:
+    """COF by its three rules, over plain lists; every minimum over x is looked for on grids that get finer."""
+
+    def __init__(
+        self,
+        *,
+        caution: float = 0.25,
+        patience: float = 1,
+        debit: float = 0.5,
+        exchange: float = 1,
+        plan: float = 0.02,
+        outset: float = 0,
+    ) -> None:
+        self.caution, self.patience, self.debit, self.exchange = caution, patience, debit, exchange
+        self.share, self.outset = plan, outset
+
+    def __call__(self, history: History) -> int:
+        if history.rounds < history.n_arms:
+            self.left = 0
+            return history.rounds
+        if self.left == 0:
+            self.arm = self._plan(history)
+            self.left = max(1, int(self.share * len(history.rewards[self.arm])))
+        self.left -= 1
+        return self.arm
+
+    def _plan(self, history: History) -> int:
+        arms = range(history.n_arms)
+        self.keep, self.ahead = 1 - history.instance.alpha, history.horizon + self.outset
+        self.n = [len(rewards) for rewards in history.rewards]
+        self.m = [(sum(rewards) + 0.5) / (len(rewards) + 1) for rewards in history.rewards]
+        self.price = self._prices(history)
+        self.top = highest(self.m)
+        e = cheapest_feasible(self.m, self.price, self.keep * max(self.m))
+        cheaper = sorted((arm for arm in arms if self.price[arm] < self.price[e]), key=lambda arm: self.price[arm])
+        for arm in cheaper:
+            lost = self.exchange * min(self.n[arm], self.n[self.top]) * (self.keep * max(self.m) - self.m[arm])
+            evidence = infeasibility(self.n, self.m, arm, self.keep, self.debit * math.log(max(history.n_arms - 1, 1)))
+            saved = self.patience * self.ahead / len(cheaper) * (self.price[e] - self.price[arm]) * evidence_tail(evidence)
+            if saved > lost:
+                return self._settle(arm, [rival for rival in arms if rival not in cheaper[: cheaper.index(arm) + 1]], e)
+        return self._settle(e, [arm for arm in arms if arm not in cheaper and arm != e], e)
+
+    def _prices(self, history: History) -> list[float]:
+        costs = [float(cost) for cost in history.instance.costs]
+        if history.costs is not None:
+            costs = [history.mean_cost(arm) * max(1 - 1 / math.sqrt(n), 0) if n > 1 else 0.0 for arm, n in enumerate(self.n)]
+        spread = max(costs) - min(costs)
+        return [cost / (spread if spread > 0 else 1.0) for cost in costs]
+
+    def _compare(self, arm: int, rival: int) -> tuple[float, float, float, float]:
+        """The chance that the rival shows the arm to be infeasible, what that loses, and the variances of both means."""
+        m_i, floor = self.m[arm], self.keep * self.m[rival]
+        x, evidence = _least_on(lambda x: self._pair_at(arm, rival, x), min(m_i, floor), max(m_i, floor))
+        failing = evidence_tail(evidence) if m_i >= floor else 1 - evidence_tail(evidence)
+        y = x / self.keep
+        own, other = max(x * (1 - x), 0.01) / self.n[arm], self.keep**2 * max(y * (1 - y), 0.01) / self.n[rival]
+        return failing, self.exchange * failing * max(floor - m_i, math.sqrt(own + other)), own, other
+
+    def _pair_at(self, arm: int, rival: int, x: float) -> float:
+        if x >= self.keep:
+            return math.inf
+        return self.n[arm] * _kl(self.m[arm], x) + self.n[rival] * _kl(self.m[rival], x / self.keep)
+
+    def _settle(self, arm: int, rivals: list[int], e: int) -> int:
+        if self.keep == 0:
+            return arm
+        ratios = {}
+        for rival in sorted(rivals, key=lambda rival: self.price[rival]):
+            failing, loss, _, _ = self._compare(arm, rival)
+            cost = max(max(self.price[rival] - self.price[arm], 0.02) * (1 - failing), self._quality_cost(rival))
+            worth = self.caution * self.ahead / len(rivals) * loss
+            ratios[rival] = worth / (self.n[rival] * cost) if cost else math.inf if worth else 0.0
+        if not ratios or max(ratios.values()) <= 1:
+            return arm
+        rival = max(ratios, key=lambda each: ratios[each])
+        failing, loss, own, other = self._compare(arm, rival)
+        price = max(self.price[rival] - self.price[arm], 0.02) * (1 - failing)
+        price = max(price + max(self.price[rival] - self.price[e], 0) * failing, self._quality_cost(rival))
+        return arm if own / self.n[arm] * price >= other / self.n[rival] * loss / 2 else rival
+
+    def _quality_cost(self, arm: int) -> float:
+        return 0.0 if arm == self.top else self._compare(arm, self.top)[1]
+
+
+def infeasibility(n: Sequence[float], m: Sequence[float], arm: int, keep: float, debit: float = 0.0) -> float:
+    """R_i by its formula: the least over x of how unlikely the means are if the arm has at least x and no floor is above x."""
+
+    def unlikely(x: float) -> float:
+        rivals = [n[j] * _kl(m[j], x / keep) - debit for j in range(len(m)) if keep * m[j] > x]
+        return (n[arm] * _kl(m[arm], x) if x > m[arm] else 0.0) + sum(each for each in rivals if each > 0)
+
+    return _least_on(unlikely, m[arm], keep * max(m))[1] if keep * max(m) > m[arm] else 0.0
+
+
+def evidence_tail(evidence: float) -> float:
+    return _normal_cdf(-math.sqrt(2 * max(evidence, 0.0)))
+
+
+def _least_on(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a convex function is least, and how much that is."""
+    for _ in range(12):
+        points = [low + (high - low) * step / 16 for step in range(17)]
+        best = min(range(17), key=lambda step: f(points[step]))
+        low, high = points[max(best - 1, 0)], points[min(best + 1, 16)]
+    return points[best], f(points[best])
+
+
 def _normal_cdf(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
@@ -526,6 +634,7 @@ TWINS: dict[str, Twin] = {
     "cs-ids": InformationDirected(),
     "cs-balance": Balanced(),
     "cs-direct": cs_direct,
+    "cof": CostOrdered(),
     "cs-exp3": ImportanceWeighted(),
     "pe": Elimination(lambda instance: int(np.argmax(instance.costs))),
     "pe-cs": Elimination(),
@@ -564,6 +673,12 @@ SET_TWINS: dict[str, Twin] = {
     "cs-balance:outset=5000": Balanced(outset=5000),
     "cs-direct:limit=0.3": partial(cs_direct, limit=0.3),
     "cs-direct:interval=mixture": partial(cs_direct, bound=mixture_bound),
+    "cof:caution=3": CostOrdered(caution=3),
+    "cof:patience=0.1": CostOrdered(patience=0.1),
+    "cof:debit=3": CostOrdered(debit=3),
+    "cof:exchange=5": CostOrdered(exchange=5),
+    "cof:plan=0.5": CostOrdered(plan=0.5),
+    "cof:outset=5000": CostOrdered(outset=5000),
     "cs-exp3:explore=2": ImportanceWeighted(explore=2.0),
     "cs-exp3:rate=9": ImportanceWeighted(rate=9.0),
     "pe:reference=1": Elimination(lambda _: 1),

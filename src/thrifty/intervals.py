@@ -92,7 +92,7 @@ def _solve_kl(mean, level, side):
     inside, outside = mean, 0.5 + 0.5 * side
     for _ in range(_STEPS):
         middle = 0.5 * (inside + outside)
-        if _kl(mean, middle) <= level:
+        if divergence(mean, middle) <= level:
             inside = middle
         else:
             outside = middle
@@ -100,7 +100,7 @@ def _solve_kl(mean, level, side):
 
 
 @kernel
-def _kl(p, q):
+def divergence(p, q):
     """Kullback-Leibler divergence of Bernoulli(p) from Bernoulli(q), 0 < q < 1."""
     divergence = 0.0
     if p > 0.0:

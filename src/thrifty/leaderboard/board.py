@@ -22,6 +22,7 @@ CONTENDERS = (
     "cs-etc:interval=kl",
     "one-shot-etc",
     "cs-direct",
+    "cof",
     "pe-cs",
     "pe-cs:limit=1",
 )

@@ -22,6 +22,12 @@ BIBTEX = {
   booktitle = {International Conference on Learning Representations},
   year      = {2025}
 }""",
+    "Juneja2026": """\
+@misc{Juneja2026,
+  author = {Juneja, Ishank and Joe-Wong, Carlee and Ya{\\u{g}}an, Osman},
+  note   = {arXiv 2605.07171},
+  year   = {2026}
+}""",
     "Auer2002": """\
 @article{Auer2002,
   author  = {Auer, Peter and Cesa-Bianchi, Nicol{\\`o} and Fischer, Paul},
@@ -119,6 +125,10 @@ CITATIONS = {
     "cs-etc": Citation("[Sinha2021] Algorithm 2, and Algorithm 3 where costs are unknown", ("Sinha2021",)),
     "one-shot-etc": Citation("[Sinha2021] section 4: the variant that commits once", ("Sinha2021",)),
     "cs-direct": Citation(f"{_HERE}. It is made for the problem of [Sinha2021]", ("thrifty", "Sinha2021")),
+    "cof": Citation(
+        f"{_HERE}. It is made after the abstract of [Juneja2026]; the rest of that work is not known to us",
+        ("thrifty", "Juneja2026", "Sinha2021"),
+    ),
     "cs-exp3": Citation(
         f"{_HERE}. It brings EXP3 [Auer2002b] to the problem of [Sinha2021]", ("thrifty", "Auer2002b", "Sinha2021")
     ),

@@ -3,7 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from thrifty.policies import baselines, cs_balance, cs_direct, cs_etc, cs_exp3, cs_ids, cs_ts, cs_ucb, elimination, one_shot_etc
+from thrifty.policies import (
+    baselines,
+    cof,
+    cs_balance,
+    cs_direct,
+    cs_etc,
+    cs_exp3,
+    cs_ids,
+    cs_ts,
+    cs_ucb,
+    elimination,
+    one_shot_etc,
+)
 from thrifty.policies.contract import Policy
 from thrifty.policies.files import load_from_file, sources_of
 from thrifty.suggestions import did_you_mean
@@ -18,6 +30,7 @@ _KNOWN = {
         cs_etc.POLICY,
         one_shot_etc.POLICY,
         cs_direct.POLICY,
+        cof.POLICY,
         cs_exp3.POLICY,
         elimination.PE,
         elimination.PE_CS,
@@ -41,7 +54,7 @@ def list_policies() -> dict[str, Policy]:
     """Every policy by its name.
 
     >>> sorted(list_policies())[:3]
-    ['best-known', 'cheapest', 'cs-balance']
+    ['best-known', 'cheapest', 'cof']
     """
     return dict(_KNOWN)
 

@@ -1,0 +1,239 @@
+"""COF, cost-ordered feasibility: the cheapest arm that the evidence does not call infeasible, unless a look at a dearer one pays.
+
+After the idea of [Juneja2026], of which only the abstract is known to us: take the arms in the order of their costs, and ask of
+each how unlikely the data are if it is feasible. The candidate is the cheapest arm whose infeasibility evidence R_i is below a
+threshold; R_i adds up over equally good arms instead of being blocked by them. All else is ours: the thresholds, the debit,
+acceptance, what is sampled meanwhile, and the case of unknown costs. `thrifty.policies.evidence` has the evidence.
+
+Let m be the means, each shrunk by one outcome of 1/2, and n the outcomes. `tail(E)` is the chance of error that evidence E leaves,
+at most exp(-E) / 2. Let `top` be the arm with the highest mean, e the cheapest arm with m_e >= (1 - alpha) m_top, and T the horizon.
+
+1. i, cheaper than e, is *rejected* if patience (T / cheaper) (c_e - c_i) tail(R_i) <= min(n_i, n_top) ((1 - alpha) m_top - m_i):
+   the looks at i have lost more than i may save. In other words, R_i has reached a threshold of ln T plus small terms. `cheaper`
+   is the number of arms that cost less than e. A rival adds to R_i only what it has beyond debit ln(K - 1), because the luckiest
+   of K - 1 equally good arms have that much by chance.
+2. The candidate is the cheapest arm not rejected. It is *accepted* if no rival j, an arm that costs no less, is worth a look.
+   With A_ij the evidence that i is good enough beside j, P = tail(A_ij) is the chance that it is not (1 - tail(R_ij) if that is
+   what the means say). A look is worth it while caution (T / rivals) P shortfall > n_j (1 - P) (c_j - c_i), where the shortfall
+   is (1 - alpha) m_j - m_i, or its standard deviation if that is more. As it falls like 1 / sqrt(n_j), j gets no more than some
+   (T / rivals)^(2/3) looks: that is the budget, and the candidate then gets the benefit of the doubt. Looks at a bad rival cost the
+   quality that they lose, where that is more.
+3. While the candidate is neither rejected nor accepted, it is played, or the rival of which a look is worth most: whichever
+   shrinks the variance of their difference more for the regret that it may cost.
+
+A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`. Costs may be unknown: see
+`thrifty.policies.cs_balance`. Quality regret counts `exchange` times as much as cost regret, in shares of the range of costs.
+
+References
+----------
+[Juneja2026] Juneja, Joe-Wong, Yagan, arXiv 2605.07171, 2026. We know its abstract.
+
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.arrays import Floats, Integers
+from thrifty.compiled import builder, kernel, rare, stay_apart
+from thrifty.policies.contract import Number, Policy, Rule
+from thrifty.policies.cs_balance import price_arms
+from thrifty.policies.evidence import infeasibility, meeting_point, pair_evidence, tail
+from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.outlook import OUTSET, settle_outset
+from thrifty.policies.posteriors import PENDING, expected
+from thrifty.policies.selection import cheapest_feasible, highest
+
+_LEAST_GAP = 0.02
+"""The least that a look at a rival is taken to cost, as a share of the range of costs: looks at equal costs are not free."""
+
+_LEAST_VARIANCE = 0.01
+"""Of one outcome: means close to 0 or 1 would leave no room for an error."""
+
+_ANYHOW = 0.5
+"""How much a look at the candidate counts beside one at a rival: it is what would be played anyhow if nobody were asked."""
+
+
+class CofMemory(NamedTuple):
+    round_robin: Integers
+    order: Integers  # (K,) arms from the cheapest to the dearest
+    prices: Floats  # (K,) costs divided by their range
+    looks: Floats  # (K,) outcomes that have come or will
+    means: Floats  # (K,) means, shrunk by one outcome of 1/2
+    plan: Integers  # (2,) the arm to play, and for how many decisions more
+
+
+@builder
+def init(terms):
+    memory = _remember(terms.by_cost.copy())
+    spread = terms.costs.max() - terms.costs.min()
+    memory.prices[:] = terms.costs / (spread if spread > 0.0 else 1.0)
+    return memory
+
+
+@builder
+def init_unknown_costs(terms):
+    return _remember(np.arange(terms.costs.size))
+
+
+@builder
+def _remember(order):
+    n_arms = order.size
+    prices, looks, means = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
+    return CofMemory(start_exploration(), order, prices, looks, means, np.zeros(2, np.int64))
+
+
+@kernel
+def choose(terms, stats, memory, stream):
+    arm = next_due(stats, memory.round_robin, 1)
+    if arm >= 0:
+        return arm
+    if memory.plan[1] == 0:
+        _plan(terms, stats, memory)
+    memory.plan[1] -= 1
+    return memory.plan[0]
+
+
+@kernel
+def choose_unknown_costs(terms, stats, memory, stream):
+    if memory.plan[1] == 0:
+        price_arms(stats, memory)
+    return choose(terms, stats, memory, stream)
+
+
+@kernel
+def observe(terms, stats, memory, outcome):
+    if math.isnan(outcome.propensity):  # the statistics or terms have changed otherwise
+        memory.plan[1] = 0
+
+
+@kernel
+def propensity(terms, stats, memory, arm):
+    """The rule draws nothing."""
+    return 1.0
+
+
+@rare
+def _plan(terms, stats, memory):
+    stay_apart()
+    for arm in range(stats.size):
+        seen = max(stats[arm].seen, 0.0)
+        memory.looks[arm] = max(seen + expected(terms, stats, arm), 0.5)
+        memory.means[arm] = (min(max(stats[arm].reward_sum, 0.0), seen) + 0.5) / (seen + 1.0)
+    arm = decide(terms, memory)
+    memory.plan[0] = arm
+    memory.plan[1] = max(1, int(terms.parameters.plan * memory.looks[arm]))
+
+
+@kernel
+def decide(terms, memory):
+    """The arm to play, by the rule that stands at the top of this module."""
+    order, prices, top = memory.order, memory.prices, highest(memory.means)
+    fallback = cheapest_feasible(memory.means, prices, (1.0 - terms.alpha) * memory.means[top])
+    cheaper = 0
+    while prices[order[cheaper]] < prices[fallback]:
+        cheaper += 1
+    for place in range(cheaper):
+        if not is_rejected(terms, memory, order[place], top, fallback, cheaper):
+            return settle_doubts(terms, memory, order[place], place + 1, fallback, top)
+    return settle_doubts(terms, memory, fallback, cheaper, fallback, top)
+
+
+@kernel
+def is_rejected(terms, memory, arm, top, fallback, cheaper):
+    """Rule 1, of an arm that is cheaper than the fallback, and so below the floor by its mean."""
+    keep, looks, means = 1.0 - terms.alpha, memory.looks, memory.means
+    lost = terms.parameters.exchange * min(looks[arm], looks[top]) * (keep * means[top] - means[arm])
+    ahead = (terms.horizon + terms.parameters.outset) / cheaper
+    saving = terms.parameters.patience * ahead * (memory.prices[fallback] - memory.prices[arm])
+    odds = lost / saving if saving > 0.0 else 1.0
+    debit = terms.parameters.debit * math.log(max(means.size - 1, 1))
+    alone = -pair_evidence(keep, looks[arm], means[arm], looks[top], means[top]) - debit  # R_i is at least that
+    if alone > 0.0 and tail(alone) <= odds:
+        return True
+    return tail(infeasibility(keep, looks, means, arm, top, debit, odds)) <= odds
+
+
+@kernel
+def settle_doubts(terms, memory, arm, first, fallback, top):
+    """Rules 2 and 3: the arm, or a rival of which a look is worth it. Rivals are the other arms from place `first` on."""
+    order, prices = memory.order, memory.prices
+    n_arms, doubted, most = order.size, -1, 1.0
+    rivals = n_arms - first - (arm == fallback)
+    for place in range(first, n_arms):
+        rival = order[place]
+        if rival != arm and terms.alpha < 1.0:
+            failing = failure_chance(terms, memory, arm, rival)
+            gap = max(prices[rival] - prices[arm], _LEAST_GAP)
+            spent = memory.looks[rival] * max(gap * (1.0 - failing), quality_cost(terms, memory, rival, top))
+            ahead = (terms.horizon + terms.parameters.outset) / rivals
+            worth = terms.parameters.caution * ahead * expected_loss(terms, memory, arm, rival)
+            if worth > most * spent:
+                doubted, most = rival, worth / spent if spent > 0.0 else np.inf
+    if doubted < 0:
+        return arm
+    return _better_look(terms, memory, arm, doubted, fallback, top)
+
+
+@kernel
+def failure_chance(terms, memory, arm, rival):
+    """The chance that an arm is not good enough beside a rival."""
+    looks, means = memory.looks, memory.means
+    evidence = pair_evidence(1.0 - terms.alpha, looks[arm], means[arm], looks[rival], means[rival])
+    return tail(evidence) if evidence >= 0.0 else 1.0 - tail(-evidence)
+
+
+@kernel
+def expected_loss(terms, memory, arm, rival):
+    """The quality that a look at an arm is expected to lose beside a rival, in units of cost: chance times shortfall."""
+    own, other = variances(terms, memory, arm, rival)
+    gap = (1.0 - terms.alpha) * memory.means[rival] - memory.means[arm]
+    return terms.parameters.exchange * failure_chance(terms, memory, arm, rival) * max(gap, math.sqrt(own + other))
+
+
+@kernel
+def quality_cost(terms, memory, arm, top):
+    """The same beside the arm with the highest mean, which loses nothing."""
+    return expected_loss(terms, memory, arm, top) if arm != top else 0.0
+
+
+@kernel
+def variances(terms, memory, arm, rival):
+    """Of an arm's mean, and of the floor that a rival sets, if the arm were on it."""
+    keep, looks, means = 1.0 - terms.alpha, memory.looks, memory.means
+    x = meeting_point(keep, looks[arm], means[arm], looks[rival], means[rival])
+    own, other = max(x * (1.0 - x), _LEAST_VARIANCE), max(x * (keep - x), keep * keep * _LEAST_VARIANCE)
+    return own / looks[arm], other / looks[rival]
+
+
+@kernel
+def _better_look(terms, memory, arm, rival, fallback, top):
+    """Which of two shrinks the variance of their difference more for the regret that it is expected to cost."""
+    prices, failing = memory.prices, failure_chance(terms, memory, arm, rival)
+    own, other = variances(terms, memory, arm, rival)
+    dearer = max(prices[rival] - prices[fallback], 0.0)
+    cost_of_rival = max(prices[rival] - prices[arm], _LEAST_GAP) * (1.0 - failing) + dearer * failing
+    cost_of_rival = max(cost_of_rival, quality_cost(terms, memory, rival, top))
+    cost_of_arm = _ANYHOW * expected_loss(terms, memory, arm, rival)
+    return arm if own / memory.looks[arm] * cost_of_rival >= other / memory.looks[rival] * cost_of_arm else rival
+
+
+POLICY = Policy(
+    name="cof",
+    summary="the cheapest arm that the evidence of all others does not call infeasible, unless a look at a dearer one pays",
+    rule=Rule(choose, init, observe, propensity),
+    rule_for_unknown_costs=Rule(choose_unknown_costs, init_unknown_costs, observe, propensity),
+    parameters={
+        "exchange": Number(
+            1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0
+        ),
+        "caution": Number(0.25, "how much is spent on dearer arms before a cheaper one is accepted", low=0.0),
+        "patience": Number(1.0, "how much is lost on a cheaper arm before it is rejected", low=0.0),
+        "debit": Number(0.5, "what a rival must show before it counts against an arm, in units of ln(K - 1)", low=0.0),
+        "plan": Number(0.02, "for which share of the outcomes of an arm a choice is kept", low=0.0, high=1.0),
+        "outset": OUTSET,
+        "pending": PENDING,
+    },
+    settle=settle_outset,
+)
