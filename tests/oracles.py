@@ -505,7 +505,7 @@ class CostOrdered:
             failing, loss, _, _ = self._compare(arm, rival)
             cost = max(max(self.price[rival] - self.price[arm], 0.02) * (1 - failing), self._quality_cost(rival))
             worth = self.caution * self.ahead / len(rivals) * loss
-            ratios[rival] = worth / (self.n[rival] * cost) if cost else math.inf if worth else 0.0
+            ratios[rival] = worth / (self.n[rival] * cost) if cost else math.inf
         if not ratios or max(ratios.values()) <= 1:
             return arm
         rival = max(ratios, key=lambda each: ratios[each])

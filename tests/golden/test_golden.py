@@ -16,7 +16,7 @@ INSTANCE = Instance([0.5, 0.46, 0.2, 0.47], [1.0, 0.0, 0.1, 0.0], 0.1)
 UNKNOWN = World([0.5, 0.46, 0.2, 0.47], [Bernoulli(cost) for cost in (0.9, 0.3, 0.1, 0.3)], 0.1)
 LABELS = [
     "cs-ucb", "cs-ts", "cs-ts:prior=gaussian", "cs-ts:prior=shrunk", "cs-etc", "one-shot-etc",
-    "cs-ids", "cs-direct", "pe", "pe-cs", "pe-cs:limit=1",
+    "cs-ids", "cs-direct", "cof", "pe", "pe-cs", "pe-cs:limit=1",
     "cs-ucb:interval=kl", "cs-etc:interval=mixture", "cs-etc:interval=hoeffding",
     "ucb1", "ts", "scalarised", "cheapest", "uniform", "oracle",
     "cs-exp3", "best-known", "round-robin",

@@ -30,6 +30,14 @@ _TESTS = {
     ],
     "thrifty.policies.baselines": _twins("ucb1", "[ts", "scalarised", "best-known", "round-robin", "cheapest", "uniform", "oracle"),
     "thrifty.policies.binding": [f"{_POLICIES}/test_range.py", _PINS, "-k", "not other_pieces and not hide"],
+    "thrifty.policies.cof": [
+        f"{_POLICIES}/test_cof.py",
+        _PINS,
+        _TWINS,
+        "-k",
+        "TestParts or defaults_and_ranges or (not other_choices and (close or (far and not 4.0)) and cof)",
+    ],
+    "thrifty.policies.evidence": [f"{_POLICIES}/test_cof.py", "-k", "TestEvidence or TestParts"],
     "thrifty.policies.cs_balance": [
         f"{_POLICIES}/test_cs_balance.py",
         _PINS,

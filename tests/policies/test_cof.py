@@ -36,9 +36,7 @@ def weigh(arms: Sequence[tuple[float, float]], keep: float, debit: float = 0.0, 
 
 class TestEvidence:
     @given(arms=ARMS, keep=KEEP, debit=st.sampled_from([0.0, 0.7, 5.0]))
-    def test_infeasibility_is_the_minimum_of_its_formula(
-        self, arms: list[tuple[float, float]], keep: float, debit: float
-    ) -> None:
+    def test_infeasibility_is_the_minimum_of_its_formula(self, arms: list[tuple[float, float]], keep: float, debit: float) -> None:
         looks, means = zip(*arms, strict=True)
         expected = oracles.infeasibility(looks, means, 0, keep, debit)
         assert weigh(arms, keep, debit) == pytest.approx(expected, rel=1e-6, abs=1e-7)
@@ -167,8 +165,7 @@ class TestParts:
         # Both means 1/2: the chance is 1/2 and the deviation 1 / (2 sqrt(n)). A look is worth it while
         # caution T / 2 / (2 sqrt(n)) > n / 2, that is n < (caution T / 2)^(2/3) = 2500 at caution = 1/4 and T = 10^6.
         chosen = {
-            n: plain(cof.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [0.0, 1.0], horizon=10**6), 0, 0, 0, 1)
-            for n in (2490, 2510)
+            n: plain(cof.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [0.0, 1.0], horizon=10**6), 0, 0, 0, 1) for n in (2490, 2510)
         }
         assert chosen == {2490: 1, 2510: 0}
 
@@ -180,8 +177,7 @@ class TestParts:
     def test_looks_at_equal_costs_are_not_free(self) -> None:
         # As above with T = 10^4 and a gap of 0.02: n < (caution T / 2 / 0.02)^(2/3) = 1575.
         chosen = {
-            n: plain(cof.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [1.0, 1.0], horizon=10**4), 0, 0, 0, 1)
-            for n in (1570, 1580)
+            n: plain(cof.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [1.0, 1.0], horizon=10**4), 0, 0, 0, 1) for n in (1570, 1580)
         }
         assert chosen == {1570: 1, 1580: 0}
 

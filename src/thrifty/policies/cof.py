@@ -6,7 +6,7 @@ threshold; R_i adds up over equally good arms instead of being blocked by them. 
 acceptance, what is sampled meanwhile, and the case of unknown costs. `thrifty.policies.evidence` has the evidence.
 
 Let m be the means, each shrunk by one outcome of 1/2, and n the outcomes. `tail(E)` is the chance of error that evidence E leaves,
-at most exp(-E) / 2. Let `top` be the arm with the highest mean, e the cheapest arm with m_e >= (1 - alpha) m_top, and T the horizon.
+at most exp(-E) / 2. `top` has the highest mean, e is the cheapest arm with m_e >= (1 - alpha) m_top, and T is the horizon.
 
 1. i, cheaper than e, is *rejected* if patience (T / cheaper) (c_e - c_i) tail(R_i) <= min(n_i, n_top) ((1 - alpha) m_top - m_i):
    the looks at i have lost more than i may save. In other words, R_i has reached a threshold of ln T plus small terms. `cheaper`
@@ -169,8 +169,9 @@ def settle_doubts(terms, memory, arm, first, fallback, top):
             spent = memory.looks[rival] * max(gap * (1.0 - failing), quality_cost(terms, memory, rival, top))
             ahead = (terms.horizon + terms.parameters.outset) / rivals
             worth = terms.parameters.caution * ahead * expected_loss(terms, memory, arm, rival)
-            if worth > most * spent:
-                doubted, most = rival, worth / spent if spent > 0.0 else np.inf
+            ratio = worth / spent if spent > 0.0 else np.inf
+            if ratio > most:
+                doubted, most = rival, ratio
     if doubted < 0:
         return arm
     return _better_look(terms, memory, arm, doubted, fallback, top)

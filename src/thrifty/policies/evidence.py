@@ -89,5 +89,5 @@ def _evidence_at(keep, looks, means, arm, x, debit):
 
 @kernel
 def tail(evidence):
-    """The chance that a standard normal is beyond sqrt(2 evidence), at most exp(-evidence) / 2; less than 0 is an error of the last bit."""
+    """The chance that a standard normal is beyond sqrt(2 evidence), at most exp(-evidence) / 2. Rounding may leave less than 0."""
     return 0.5 * math.erfc(math.sqrt(max(evidence, 0.0)))
