@@ -28,9 +28,10 @@ import numpy as np
 import polars
 
 from thrifty.advice import Effort
+from thrifty.advice.criteria import EXCHANGE
 from thrifty.advice.fit import SegmentFit, SegmentTruth
 from thrifty.advice.games import EFFORT
-from thrifty.advice.play import EXCHANGE, play
+from thrifty.advice.play import play
 from thrifty.advice.recommendation import ALPHAS, CANDIDATES, Recommendation, recommend
 from thrifty.examples import EXAMPLES, Specification
 from thrifty.examples.generator import arrivals, generate, truth, write_example
@@ -178,7 +179,14 @@ def true_regrets(found: Recommendation, specification: Specification, runs: int)
         rounds = max(min(found.rounds, choice.fit.rows), 2 * len(choice.fit.arms))
         for alpha in ALPHAS:
             scores = play(
-                choice.fit, course, alpha, policies, rounds=rounds, seed=77_000 + number, exchange=found.exchange, runs=runs
+                choice.fit,
+                course,
+                alpha,
+                policies,
+                rounds=rounds,
+                seed=77_000 + number,
+                exchange=found.criteria.exchange,
+                runs=runs,
             )
             for label, each in scores.items():
                 regrets.setdefault(choice.fit.name, {})[alpha, label] = float(np.mean([score.regret for score in each]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from thrifty.advice import Effort, recommend
+    from thrifty.advice import Criteria, Effort, recommend
     from thrifty.client import AsyncClient, Client
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
     from thrifty.logs import Columns, Log, frontier, replay
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Each public name is imported when first used: numba takes half a second to load, and reading an instance needs none of it.
 _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
-    "thrifty.advice": ("Effort", "recommend"),
+    "thrifty.advice": ("Criteria", "Effort", "recommend"),
     "thrifty.client": ("AsyncClient", "Client"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
     "thrifty.logs": ("Columns", "Log", "frontier", "replay"),
@@ -42,6 +42,7 @@ __all__ = [
     "Client",
     "ClippedGaussian",
     "Columns",
+    "Criteria",
     "Deterministic",
     "Effort",
     "Instance",

@@ -1,26 +1,20 @@
 """The fit draws worlds like the log's, the recommendation is the worthiest candidate, and a router takes it."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 import polars
 import pytest
 
-from thrifty import Router
-from thrifty.advice import Effort, recommend
+from thrifty.advice import Criteria, Effort, recommend
 from thrifty.advice.fit import SegmentTruth, fit_segments
 from thrifty.advice.play import play, worth
-from thrifty.advice.routers import router_bodies
 from thrifty.cli.main import main
 from thrifty.environments import Changing
 from thrifty.examples import LLM, SMS
 from thrifty.examples.generator import generate, write_example
 from thrifty.logs import Columns, Evidence, Log, examine
 from thrifty.policies import policy
-from thrifty.service.messages import RouterRequest
 
 COLUMNS = Columns(
     arm="aggregator",
@@ -33,6 +27,7 @@ COLUMNS = Columns(
 )
 SCORES = Columns(arm="model", reward="quality", cost="cost", segment="task", time="sent_at", propensity="propensity")
 NOW = 2e9
+SOFT = Criteria(confidence=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +49,9 @@ def test_drawn_worlds_scatter_around_the_estimates(sms: Evidence) -> None:
 def test_prices_delay_and_kind_of_reward_are_those_of_the_log(sms: Evidence) -> None:
     us = next(fit for fit in fit_segments(sms) if fit.name == "US")
     assert us.listed
-    assert us.arms == ("Alder", "Birch", "Cedar")
-    np.testing.assert_allclose(us.prices[0], [0.0083, 0.0074, 0.0052], rtol=1e-4)
-    np.testing.assert_allclose(us.latest[2], 0.9 * 0.0052, rtol=1e-4)
+    assert us.arms == ("Cedar", "Birch", "Alder")  # the cheapest first
+    np.testing.assert_allclose(us.prices[0], [0.0052, 0.0074, 0.0083], rtol=1e-4)
+    np.testing.assert_allclose(us.latest[0], 0.9 * 0.0052, rtol=1e-4)
     assert (us.concentration == 0).all()
     assert 0.0 < us.delay < 0.1  # six seconds, a message every eight minutes
     assert us.feedback is None
@@ -95,15 +90,6 @@ def test_worth_is_saving_less_exchange_times_what_is_given_up() -> None:
     assert float(worth(0.8, 2.0, course, 3.0)) == 0.0
 
 
-def test_the_choice_is_the_worthiest_candidate(sms: Evidence) -> None:
-    found = recommend(sms, [0.02, 0.1], policies=["cs-ts", "cheapest"], effort=Effort(rounds=400, worlds=4))
-    for choice in found.choices:
-        mine = found.candidates.filter(segment=choice.fit.name)
-        final = mine.filter(worlds=mine["worlds"].max())
-        best = final.sort("worth", descending=True, maintain_order=True).to_dicts()[0]
-        assert (choice.policy, choice.alpha) == (best["policy"], best["alpha"])
-
-
 def test_a_policy_that_knows_is_near_the_worthiest_arm_and_a_dear_one_is_not() -> None:
     """Two arms far apart, 3000 rounds, ten runs: CS-TS gives up less than a tenth of what always taking the best arm does."""
     rng = np.random.default_rng(4)
@@ -115,20 +101,47 @@ def test_a_policy_that_knows_is_near_the_worthiest_arm_and_a_dear_one_is_not() -
     assert np.mean([score.regret for score in scores["cs-ts"]]) < 0.1 * np.mean([score.regret for score in scores["ts"]])
 
 
-def test_the_configuration_is_taken_by_a_router(sms: Evidence) -> None:
-    found = recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2))
-    bodies = router_bodies(found)
-    assert set(bodies) == {"US", "EG"}
-    for body in bodies.values():
-        request: Any = msgspec.json.decode(json.dumps(body), type=RouterRequest)
-        assert request.alpha == 0.05
-        arms = body["arms"]
-        rest = {name: value for name, value in body.items() if name not in ("arms", "alpha")}
-        assert Router(arms, body["alpha"], **rest).decide().arm in arms
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_recommendation_does_not_depend_on_the_names_of_the_arms(listed: bool) -> None:
+    """Two arms whose names are exchanged: the same numbers to the last bit, in dollars of a thousandth, known or learnt."""
+    rng = np.random.default_rng(6)
+    arm = rng.integers(0, 2, 4000)
+    cost = np.array([0.002, 0.0005])[arm] * (1.0 if listed else rng.gamma(2.0, 0.5, 4000))
+    found = [
+        recommend(
+            Log(polars.DataFrame({"arm": np.array(names)[arm], "reward": reward, "cost": cost})),
+            [0.05, 0.1],
+            policies=["cs-ts", "cs-ucb"],
+            effort=Effort(rounds=1000, worlds=2),
+        )
+        for reward in [1.0 * (rng.random(4000) < np.array([0.9, 0.88])[arm])]
+        for names in (["dear", "cheap"], ["a", "b"])
+    ]
+    assert found[0].choices[0].fit.listed == listed
+    for name, first in found[0].frames.items():
+        assert first.drop("arm", strict=False).equals(found[1].frames[name].drop("arm", strict=False))
+
+
+def test_floor_held_is_about_the_policy_with_its_learning() -> None:
+    """A policy that always takes the cheaper and worse arm never keeps an alpha of 0.05; the log leaves no doubt which is best."""
+    rng = np.random.default_rng(4)
+    arm = rng.integers(0, 2, 4000)
+    reward = 1.0 * (rng.random(4000) < np.array([0.9, 0.7])[arm])
+    log = Log(polars.DataFrame({"arm": np.array(["good", "bad"])[arm], "reward": reward, "cost": np.array([1.0, 0.1])[arm]}))
+    effort = Effort(rounds=4000, worlds=2)
+    hard = recommend(log, [0.05], policies=["cs-ts", "cheapest"], effort=effort)
+    assert [(each.policy, each.alpha) for each in hard.choices] == [("cs-ts", 0.05)]
+    held = {row["policy"]: row for row in hard.candidates.to_dicts()}
+    assert held["cheapest"]["floor_held"] == 0.0
+    assert held["cheapest"]["given_up"] == pytest.approx(1 - 0.7 / 0.9, abs=0.05)
+    assert hard.segments["floor_held"].to_list()[0] >= 0.85
+    soft = recommend(log, [0.05], policies=["cs-ts", "cheapest"], criteria=SOFT, effort=effort)
+    assert [each.policy for each in soft.choices] == ["cheapest"]
+    assert soft.segments["floor_held"].to_list() == [0.0, 0.0]
 
 
 def test_segments_beyond_the_largest_are_named_not_dropped(sms: Evidence) -> None:
-    found = recommend(sms, [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2, most=1))
+    found = recommend(sms, [0.05], policies=["cs-ts"], criteria=SOFT, effort=Effort(rounds=200, worlds=2, most=1))
     assert [choice.fit.name for choice in found.choices] == ["US"]
     assert "raise --most" in found.refused["EG"]
 
@@ -139,6 +152,11 @@ def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     for more, words in (
         (["--policies", "oracle"], "oracle knows the true means"),
         (["--exchange", "-1"], "exchange must be 0 or more"),
+        (["--confidence", "95"], "confidence must be a share from 0 to 1, got 95.0"),
+        (
+            ["--policies", "ts", "--alpha", "0", "--rounds", "100", "--worlds", "2"],
+            "no segment has a candidate that keeps its alpha",
+        ),
         (["--worlds", "1"], "worlds must be a whole number of at least 2"),
         (["--rounds", "10"], "rounds must be a whole number of at least 100"),
     ):

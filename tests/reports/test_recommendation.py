@@ -8,7 +8,7 @@ import pytest
 
 from tests.logs.logs import frame
 from tests.reports.hostile import NAMES, assert_escaped
-from thrifty.advice import Effort, recommend
+from thrifty.advice import Criteria, Effort, recommend
 from thrifty.cli.main import main
 from thrifty.examples import SMS
 from thrifty.examples.generator import write_example
@@ -25,13 +25,14 @@ COLUMNS = Columns(
     outcome_time="received_at",
 )
 NOW = 2e9
+SOFT, SMALL = Criteria(confidence=0.0), Effort(rounds=200, worlds=2)
 
 
 def test_the_same_log_and_seed_write_the_same_bytes(tmp_path: Path) -> None:
     path, _ = write_example(SMS, tmp_path, rows=6000, seed=1, kind="parquet")
     first, second = (
         recommendation_files(
-            recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=3)
+            recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], criteria=SOFT, effort=SMALL, seed=3)
         )
         for _ in range(2)
     )
@@ -39,7 +40,7 @@ def test_the_same_log_and_seed_write_the_same_bytes(tmp_path: Path) -> None:
     assert b"<svg" not in first["recommendation.html"]  # pictures are inside as data
     assert b"http://" not in first["recommendation.html"]
     other = recommendation_files(
-        recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2), seed=4)
+        recommend(Log(path, COLUMNS, now=NOW), [0.05], policies=["cs-ts"], criteria=SOFT, effort=SMALL, seed=4)
     )
     assert other["segments.csv"] != first["segments.csv"]
 
@@ -52,15 +53,16 @@ def test_the_commands_write_their_files(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["frontier", *flags, "--alpha", "0,0.05,0.1", "--out", str(tmp_path / "f")]) == 0
     assert "propensities are not logged" in capsys.readouterr().out
     assert {path.name for path in (tmp_path / "f").iterdir()} >= {"frontier.html", "frontier.csv", "frontier.png", "frontier.svg"}
-    small = ["--policies", "cs-ts", "--rounds", "200", "--worlds", "2"]
-    assert main(["recommend", *flags, *small, "--out", str(tmp_path / "r")]) == 0
+    small = ["--policies", "cs-ts", "--rounds", "200", "--worlds", "2", "--soft"]
+    assert main(["recommend", *flags, *small, "--name", "models", "--out", str(tmp_path / "r")]) == 0
     assert "are expected to cost" in capsys.readouterr().out
     page = (tmp_path / "r" / "recommendation.html").read_text()
     assert "propensities are not logged" in page
-    assert "/v1/routers/summarise" in page
-    assert json.loads((tmp_path / "r" / "routers.json").read_text())["code"]["arms"]["giant"] is None
+    assert "/v1/routers/models" in page
+    advised = json.loads((tmp_path / "r" / "routers.json").read_text())
+    assert advised["routers"]["models"]["arms"]["giant"] is None
     assert main(["recommend", *flags, *small, "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["routers"]) == {"summarise", "extract", "code"}
+    assert set(json.loads(capsys.readouterr().out)["advised"]["segments"]) == {"summarise", "extract", "code"}
 
 
 def test_arms_and_segments_with_hostile_names_are_escaped(tmp_path: Path) -> None:
@@ -69,8 +71,9 @@ def test_arms_and_segments_with_hostile_names_are_escaped(tmp_path: Path) -> Non
         polars.col("arm").replace_strict(arms), polars.col("segment").replace_strict({"s0": NAMES[2], "s1": NAMES[0]})
     )
     rows.write_csv(tmp_path / "log.csv")
-    flags = ["--segment", "segment", "--time", "at", "--policies", "cs-ts", "--rounds", "200", "--worlds", "2"]
+    flags = ["--segment", "segment", "--time", "at", "--policies", "cs-ts", "--rounds", "200", "--worlds", "2", "--soft"]
     assert main(["recommend", str(tmp_path / "log.csv"), *flags, "--out", str(tmp_path)]) == 0
     assert_escaped((tmp_path / "recommendation.html").read_text())
-    bodies = json.loads((tmp_path / "routers.json").read_text())
-    assert all(set(body["arms"]) == set(arms.values()) for body in bodies.values())
+    advised = json.loads((tmp_path / "routers.json").read_text())
+    assert all(set(body["arms"]) == set(arms.values()) for body in advised["routers"].values())
+    assert set(advised["segments"]) == {NAMES[2], NAMES[0]}

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.advice.fit import SegmentFit
-from thrifty.advice.games import Scores
 from thrifty.advice.play import Score
+from thrifty.advice.selection import Scores, SegmentChoice, floor_held
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.frontier import Frontier
 
@@ -18,22 +18,13 @@ Floats = NDArray[np.float64]
 _MEANS = ("quality_regret", "cost_regret", "worth")
 
 
-@dataclass(frozen=True, eq=False)
-class SegmentChoice:
-    """The policy and alpha to run in one segment, and the fit that they were chosen by."""
-
-    fit: SegmentFit
-    policy: str
-    alpha: float
-
-
 def candidate_row(fit: SegmentFit, alpha: float, label: str, scores: Scores) -> dict[str, Any]:
     """One candidate in one segment."""
     found = scores[fit.name, alpha, label]
     row: dict[str, Any] = {"segment": fit.name, "alpha": alpha, "policy": label, "worlds": len(found)}
-    for name in ("quality", "cost", "quality_regret", "cost_regret", "worth", "regret"):
+    for name in ("quality", "cost", "given_up", "quality_regret", "cost_regret", "worth", "regret"):
         row |= _middle([getattr(score, name) for score in found], name)
-    return row
+    return {**row, "floor_held": floor_held(found, alpha)}
 
 
 def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Frontier) -> list[dict[str, Any]]:
@@ -43,38 +34,40 @@ def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Front
     for choice in choices:
         fit, mine = choice.fit, scores[choice.fit.name, choice.alpha, choice.policy]
         point = found.points.filter(segment=fit.name, alpha=choice.alpha).to_dicts()[0]
-        values = _values(fit, mine, found)
-        chosen = {"policy": choice.policy, "alpha": choice.alpha, "arm": point["arm"], "floor_held": point["floor_held"]}
+        values = _values(choice, mine)
+        chosen = {"policy": choice.policy, "alpha": choice.alpha, "arm": point["arm"]}
         means = {name: float(np.mean([getattr(score, name) for score in mine])) for name in _MEANS}
         rows.append({"segment": fit.name, "rows": fit.rows, **chosen, **_compared(values), **means})
         for name, value in values.__dict__.items():
             together[name] = together[name] + fit.rows / traffic * np.asarray(value)
-    chosen = {"policy": "", "alpha": None, "arm": "", "floor_held": float("nan")}
+    chosen = {"policy": "", "alpha": None, "arm": ""}
     means = {name: sum(row[name] * row["rows"] for row in rows) / traffic for name in _MEANS}
     return [*rows, {"segment": OVERALL, "rows": traffic, **chosen, **_compared(_Values(**together)), **means}]
 
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """(worlds,) quality and cost of a choice, and those of today and of the best arm, with which it is compared."""
+    """(worlds,) quality and cost of a choice, the smallest quality that its alpha allows, and those that it is compared with."""
 
     quality: Floats
     cost: Floats
+    floor: Floats
     today_quality: Floats
     today_cost: Floats
     best_quality: Floats
     best_cost: Floats
 
 
-def _values(fit: SegmentFit, scores: list[Score], found: Frontier) -> _Values:
-    best = found.points.filter(segment=fit.name, alpha=0.0).to_dicts()[0]
+def _values(choice: SegmentChoice, scores: list[Score]) -> _Values:
+    best = np.array([score.best_quality for score in scores])
     return _Values(
         np.array([score.quality for score in scores]),
         np.array([score.cost for score in scores]),
-        today_quality=np.array(fit.today[0]),
-        today_cost=np.array(fit.today[1]),
-        best_quality=np.array(best["quality"]),
-        best_cost=np.array(best["cost"]),
+        floor=(1.0 - choice.alpha) * best,
+        today_quality=np.array(choice.fit.today[0]),
+        today_cost=np.array(choice.fit.today[1]),
+        best_quality=best,
+        best_cost=np.array([score.best_cost for score in scores]),
     )
 
 
@@ -87,6 +80,7 @@ def _compared(values: _Values) -> dict[str, float]:
         **_middle(1.0 - cost / np.maximum(values.today_cost, 1e-300), "saving"),
         **_middle(1.0 - quality / np.maximum(values.best_quality, 1e-300), "given_up_to_best"),
         **_middle(1.0 - cost / np.maximum(values.best_cost, 1e-300), "saving_to_best"),
+        "floor_held": float(np.mean(quality >= values.floor * (1.0 - 1e-9))),
     }
 
 

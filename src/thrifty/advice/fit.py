@@ -112,7 +112,7 @@ def fit_segments(evidence: Evidence) -> list[SegmentFit]:
 
 
 def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
-    sums, arms = estimates.sums, np.flatnonzero(estimates.usable)
+    sums, arms = estimates.sums, _by_cost(estimates)
     cells = _stretches(estimates)[:, arms]  # (P, K, SUMS)
     rows = np.maximum(cells[:, :, N], 1.0)
     traffic = np.array([part.sum() for part in _stretches(estimates)[:, :, N]])
@@ -155,6 +155,12 @@ def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
         delay=_delay(evidence, sums, arms),
         today=(float(today[R] / today[N]), float(today[C] / today[N])),
     )
+
+
+def _by_cost(estimates: SegmentEstimates) -> NDArray[np.int64]:
+    """The arms that have an estimate, the cheapest first: what is simulated does not depend on their names."""
+    arms = np.flatnonzero(estimates.usable)
+    return np.asarray(arms[np.lexsort((-estimates.reward()[arms], estimates.cost()[arms]))], dtype=np.int64)
 
 
 def _stretches(estimates: SegmentEstimates) -> Floats:

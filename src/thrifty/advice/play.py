@@ -10,17 +10,15 @@ from thrifty.arrays import Floats
 from thrifty.policies import Policy
 from thrifty.simulation import Runs, simulate
 
-EXCHANGE = 3.0
-"""How many per cent of cost one per cent of quality is worth, by default."""
-
 
 @dataclass(frozen=True)
 class Score:
     """The score of one candidate in one world; all numbers are means per decision.
 
     `quality_regret` and `cost_regret` count against the optimal arm of each moment at the candidate's own alpha [Sinha2021].
-    `worth` is the share of cost saved against always taking the best fixed arm, less `exchange` times the share of quality
-    given up against it. `regret` is the worth of the fixed arm that is worth the most in that world, less `worth`.
+    `best_quality` and `best_cost` are those of always taking the best fixed arm. `worth` is the share of cost saved against it,
+    less `exchange` times the share of quality given up. `regret` is the worth of the fixed arm that is worth the most in that
+    world, less `worth`.
     """
 
     quality: float
@@ -29,6 +27,13 @@ class Score:
     cost_regret: float
     worth: float
     regret: float
+    best_quality: float
+    best_cost: float
+
+    @property
+    def given_up(self) -> float:
+        """The share of the best fixed arm's quality that was given up; negative where changing arms brought more."""
+        return 1.0 - self.quality / max(self.best_quality, 1e-300)
 
 
 def worth(quality: Floats | float, cost: Floats | float, truth: SegmentTruth, exchange: float) -> Floats:
@@ -55,13 +60,16 @@ def play(
     exchange: float,
     runs: int = 1,
 ) -> dict[str, list[Score]]:
-    """Play every policy in one world: policy -> one score per run. The same seed gives the same scores on any number of threads."""
+    """Play every policy in one world: policy -> one score per run. The same seed gives the same scores on any number of threads.
+
+    The policies do not know how many rounds there will be, as in a router.
+    """
     means, costs = truth.overall
     target = float(worth(means, costs, truth, exchange).max())
     found = simulate(
         fit.world(truth, alpha, rounds),
         list(policies),
-        horizon=rounds,
+        rounds=rounds,
         feedback=fit.feedback,
         runs=runs,
         seed=seed,
@@ -80,6 +88,8 @@ def _scores(found: Runs, policy: str, truth: SegmentTruth, target: float, exchan
     cost = np.einsum("rck,ck->r", pulls, costs) / found.rounds
     values = worth(quality, cost, truth, exchange)
     regrets = found.samples(policy)
+    best = int(np.argmax(truth.overall[0]))
+    best_quality, best_cost = (float(values[best]) for values in truth.overall)
     return [
         Score(
             float(quality[run]),
@@ -88,6 +98,8 @@ def _scores(found: Runs, policy: str, truth: SegmentTruth, target: float, exchan
             float(regrets["cost"][run, -1]) / found.rounds,
             float(values[run]),
             target - float(values[run]),
+            best_quality,
+            best_cost,
         )
         for run in range(quality.size)
     ]

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from thrifty.advice.expectation import SegmentChoice, candidate_row, expected_rows
+from thrifty.advice.criteria import CRITERIA, Criteria
+from thrifty.advice.expectation import candidate_row, expected_rows
 from thrifty.advice.fit import SegmentFit, fit_segments
-from thrifty.advice.games import EFFORT, Candidates, Effort, Scores, mean_worth, play_all
-from thrifty.advice.play import EXCHANGE
+from thrifty.advice.games import EFFORT, Effort, play_all
+from thrifty.advice.selection import Candidates, Scores, SegmentChoice, choose_all
 from thrifty.findings import Findings, interval_table
 from thrifty.logs import Evidence, Log, examine
 from thrifty.logs.evidence import OVERALL
@@ -39,7 +38,7 @@ class Recommendation(Findings):
     frontier: Frontier
     rounds: int
     worlds: int
-    exchange: float
+    criteria: Criteria
     seed: int
 
     @property
@@ -69,7 +68,7 @@ def recommend(
     alphas: Sequence[float] = ALPHAS,
     *,
     policies: Sequence[str | Policy] = CANDIDATES,
-    exchange: float = EXCHANGE,
+    criteria: Criteria = CRITERIA,
     effort: Effort = EFFORT,
     seed: int = 0,
     reading: Callable[[str, int], None] | None = None,
@@ -77,15 +76,17 @@ def recommend(
 ) -> Recommendation:
     """Choose a policy and an alpha for each segment.
 
-    Every candidate is played in worlds drawn from the estimates of the segment's arms. The one with the highest expected worth is
-    chosen: the share of cost saved against always taking the best arm, less `exchange` times the share of quality given up.
+    Every candidate is played in worlds drawn from the estimates of the segment's arms. Alpha is a limit: a candidate that gives up
+    more of the best arm's quality than its alpha, learning included, in too many of the worlds is out. Among the others the one
+    with the highest expected worth is chosen: the share of cost saved against always taking the best arm, less an exchange times
+    the share of quality given up. Segments get the same candidate, and so share a router, where it is as good as the best in each.
 
     Parameters
     ----------
     source : a log, or the evidence that `examine` made of one
     alphas : the subsidy factors to choose from
     policies : the candidates
-    exchange : how many per cent of cost one per cent of quality is worth
+    criteria : the price of quality, and how surely alpha is to be kept
     effort : how much is simulated
     seed : of the bootstrap, the worlds and the runs
     reading, progress : called with (the current step, rows read so far), and with (plays done, all plays)
@@ -99,7 +100,7 @@ def recommend(
     [('cs-ts', 0.1)]
 
     """
-    candidates = _checked_candidates(policies, alphas, exchange)
+    candidates = _checked_candidates(policies, alphas, criteria)
     evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=reading)
     largest = candidates.alphas[-1]
     found = frontier(evidence, sorted({*candidates.alphas, *_grid_up_to(largest)}))
@@ -108,7 +109,7 @@ def recommend(
     return _recommendation(fits, candidates, scores, found, {**found.refused, **refused}, effort)
 
 
-def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float], exchange: float) -> Candidates:
+def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float], criteria: Criteria) -> Candidates:
     grid = sorted({checked_alpha(alpha) for alpha in alphas})
     chosen = distinct_policies(policies) if policies else []
     if not grid or not chosen:
@@ -116,9 +117,7 @@ def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float
     knowing = [each.label for each in chosen if each.known_truths]
     if knowing:
         raise ValueError(f"{knowing[0]} knows the true means, which nobody knows outside a simulation: leave it out")
-    if not 0.0 <= exchange < float("inf"):
-        raise ValueError(f"exchange must be 0 or more, got {exchange}: 3 means that 1% of quality is worth 3% of cost")
-    return Candidates(chosen, grid, exchange)
+    return Candidates(chosen, grid, criteria)
 
 
 def _largest(fits: list[SegmentFit], most: int) -> tuple[list[SegmentFit], dict[str, str]]:
@@ -132,15 +131,6 @@ def _grid_up_to(largest: float) -> list[float]:
     return [round(0.01 * step, 2) for step in range(round(100 * min(max(largest * 2, 0.1), 1.0)) + 1)]
 
 
-def _choose(fit: SegmentFit, candidates: Candidates, scores: Scores) -> SegmentChoice:
-    """The finalist with the highest mean worth. Ties go to the smaller alpha, then to the policy named first."""
-    pairs = [(alpha, each.label) for alpha, each in candidates.pairs]
-    most = max(len(scores[fit.name, alpha, label]) for alpha, label in pairs)
-    final = [pair for pair in pairs if len(scores[fit.name, *pair]) == most]
-    alpha, label = final[int(np.argmax(np.round([mean_worth(scores[fit.name, *pair]) for pair in final], 9)))]
-    return SegmentChoice(fit, label, alpha)
-
-
 def _recommendation(
     fits: list[SegmentFit],
     candidates: Candidates,
@@ -149,17 +139,20 @@ def _recommendation(
     refused: dict[str, str],
     effort: Effort,
 ) -> Recommendation:
-    choices = tuple(_choose(fit, candidates, scores) for fit in fits)
+    choices, out = choose_all(fits, candidates, scores)
+    if not choices:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in list(out.items())[:1])
+        raise ValueError(f"no segment has a candidate that keeps its alpha ({reasons})")
     rows = [candidate_row(fit, alpha, each.label, scores) for fit in fits for alpha, each in candidates.pairs]
     pl = require_polars()
     return Recommendation(
         choices,
         pl.DataFrame(expected_rows(choices, scores, found), infer_schema_length=None),
         pl.DataFrame(rows, infer_schema_length=None),
-        refused,
+        {**refused, **out},
         found,
         effort.rounds,
         effort.worlds,
-        candidates.exchange,
+        candidates.criteria,
         found.evidence.seed,
     )

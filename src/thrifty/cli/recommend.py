@@ -31,6 +31,16 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--exchange", type=float, default=3.0, help="per cent of cost that one per cent of quality is worth; default %(default)s"
     )
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=0.85,
+        metavar="SHARE",
+        help="alpha is a limit: a policy that keeps it, learning included, in a smaller share of the simulated worlds is out; "
+        "default %(default)s",
+    )
+    parser.add_argument("--soft", action="store_true", help="alpha is no limit: only --exchange counts")
+    parser.add_argument("--name", default="advised", help="the name of the router to make; default %(default)s")
     add_count(parser, "--rounds", "decisions of a simulated run", 10_000)
     add_count(parser, "--worlds", "simulated worlds for each segment", 16)
     add_count(parser, "--most", "recommend for so many segments, those with the most rows", 60)
@@ -39,7 +49,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
-    from thrifty.advice import Effort, recommend
+    from thrifty.advice import Criteria, Effort, recommend
     from thrifty.reports.recommendation import recommendation_files
 
     with RowCount() as rows, ProgressBar("playing", "game") as bar:
@@ -47,22 +57,23 @@ def run(options: argparse.Namespace) -> None:
             open_log(options),
             read_alphas(options.alpha),
             policies=split_policies(options.policies),
-            exchange=options.exchange,
+            criteria=Criteria(options.exchange, 0.0 if options.soft else options.confidence),
             effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
             seed=options.seed,
             reading=rows.show_rows,
             progress=bar,
         )
     if options.out is not None:
-        write_files(options.out, recommendation_files(found))
-    print(_as_json(found) if options.json else _as_text(found))
+        write_files(options.out, recommendation_files(found, name=options.name))
+    print(_as_json(found, options.name) if options.json else _as_text(found))
 
 
-def _as_json(found: "Recommendation") -> str:
-    from thrifty.advice.routers import router_bodies
+def _as_json(found: "Recommendation", name: str) -> str:
+    from thrifty.advice.routers import advised_routers
     from thrifty.logs.evidence import finite
 
-    body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "routers": router_bodies(found)}
+    advised = advised_routers(found, name).to_dict()
+    body = {"segments": found.segments.to_dicts(), "candidates": found.candidates.to_dicts(), "advised": advised}
     return json.dumps(finite({**describe(found.evidence), **body, "refused": found.refused}), allow_nan=False)
 
 
@@ -80,7 +91,8 @@ def _as_text(found: "Recommendation") -> str:
         "",
         aligned([_HEADER, *(_as_row(row) for row in found.segments.to_dicts())]),
         "",
-        "saved and change are against today; assumptions:",
+        "saved and change are against today; floor held: the share of the worlds in which the policy, learning included, gave up",
+        "no more than its alpha; assumptions:",
         *bullets([*assumptions(found.evidence), simulated]),
     ]
     return "\n".join(parts)
@@ -99,5 +111,5 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
         show_range(row, "quality_change", "+.4f"),
         f"{row['saving']:.1%}",
         show_range(row, "saving", ".1%"),
-        "" if overall else f"{row['floor_held']:.0%}",
+        f"{row['floor_held']:.0%}",
     )

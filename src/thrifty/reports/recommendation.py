@@ -5,38 +5,44 @@ import shlex
 from typing import Any
 
 from thrifty.advice import Recommendation
-from thrifty.advice.routers import router_bodies
+from thrifty.advice.games import FURTHER
+from thrifty.advice.routers import NAME, AdvisedRouters, SegmentRoute, advised_routers
+from thrifty.advice.selection import AS_GOOD
 from thrifty.logs.evidence import OVERALL
 from thrifty.reports.evidence import Origin, evidence_part, in_words, with_interval
 from thrifty.reports.frontier import FRONTIER_SHOWN
 from thrifty.reports.frontier_charts import draw_frontier
 from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, page_table, picture, render
-from thrifty.reports.recommendation_charts import MOST_DRAWN, draw_candidates, draw_choices
+from thrifty.reports.recommendation_charts import draw_candidates, draw_choices
+
+MOST_ASKED = 3
+"""Segments for which a page shows a request; routers.json has all."""
 
 _MOST_CANDIDATES = 1000  # rows of the table of candidates; the CSV has all
 
 
-def recommendation_files(found: Recommendation) -> dict[str, bytes]:
+def recommendation_files(found: Recommendation, *, name: str = NAME) -> dict[str, bytes]:
     """File names and contents: recommendation.html, segments.csv, candidates.csv, profile.csv and routers.json."""
+    advised = advised_routers(found, name)
     return {
-        "recommendation.html": recommendation_page(found).encode(),
+        "recommendation.html": recommendation_page(found, advised).encode(),
         "segments.csv": found.segments.write_csv().encode(),
         "candidates.csv": found.candidates.write_csv().encode(),
         "profile.csv": found.evidence.profile.arms.write_csv().encode(),
-        "routers.json": (json.dumps(router_bodies(found), indent=1) + "\n").encode(),
+        "routers.json": (json.dumps(advised.to_dict(), indent=1) + "\n").encode(),
     }
 
 
-def recommendation_page(found: Recommendation) -> str:
+def recommendation_page(found: Recommendation, advised: AdvisedRouters) -> str:
     """The page."""
     return render(
         "recommendation.html.j2",
         title="What to run",
         origin=Origin.of("recommend", found.seed),
         lead=lead(found),
-        choices=_choices(found),
+        choices=_choices(found, advised),
         segments=picture(draw_choices(found), "Saving and change of quality in every segment"),
-        commands=_commands(found),
+        commands=_commands(advised),
         method=_method(found),
         candidates_picture=picture(draw_candidates(found), "Worth of every policy by alpha"),
         candidates=_candidates(found),
@@ -57,10 +63,11 @@ def lead(found: Recommendation) -> str:
     )
 
 
-def _choices(found: Recommendation) -> PageTable:
+def _choices(found: Recommendation, advised: AdvisedRouters) -> PageTable:
     columns = {
         "segment": WORDS,
         "rows": NUMBER,
+        "router": WORDS,
         "policy": WORDS,
         "alpha": NUMBER,
         "arm now": WORDS,
@@ -69,13 +76,15 @@ def _choices(found: Recommendation) -> PageTable:
         "saved to best": NUMBER,
         "floor held": NUMBER,
     }
-    return page_table(columns, [_choice_row(row) for row in found.segments.to_dicts() if row["segment"] != OVERALL])
+    rows = [_choice_row(row, advised) for row in found.segments.to_dicts() if row["segment"] != OVERALL]
+    return page_table(columns, rows)
 
 
-def _choice_row(row: dict[str, Any]) -> list[str | Cell]:
+def _choice_row(row: dict[str, Any], advised: AdvisedRouters) -> list[str | Cell]:
     return [
         row["segment"],
         f"{row['rows']:,}",
+        advised.segments[row["segment"]].router,
         Cell(row["policy"], is_code=True),
         f"{row['alpha']:g}",
         row["arm"],
@@ -87,7 +96,7 @@ def _choice_row(row: dict[str, Any]) -> list[str | Cell]:
 
 
 def _candidates(found: Recommendation) -> PageTable:
-    numbers = ("alpha", "quality", "cost", "quality regret", "cost regret", "worth", "worlds")
+    numbers = ("alpha", "quality", "cost", "given up", "floor held", "quality regret", "cost regret", "worth", "worlds")
     rows = [
         [
             row["segment"],
@@ -95,6 +104,8 @@ def _candidates(found: Recommendation) -> PageTable:
             f"{row['alpha']:g}",
             f"{row['quality']:.4f}",
             f"{row['cost']:.4g}",
+            f"{row['given_up']:.1%}",
+            f"{row['floor_held']:.0%}",
             f"{row['quality_regret']:.4f}",
             f"{row['cost_regret']:.3g}",
             f"{100 * row['worth']:.1f}",
@@ -112,17 +123,46 @@ def _method(found: Recommendation) -> str:
         f"For each segment {found.worlds} worlds were drawn from what the log says about its arms: their mean rewards, how these "
         "moved over the span of the log, their costs and the delay of outcomes, all with their uncertainty. In each of them "
         f"{labels} were played at alpha {alphas} for {found.rounds:,} decisions (or as many as the segment has rows), from "
-        "nothing; the three best in twice as many worlds more. Chosen is the highest mean worth: per cent of cost saved against "
-        f"always taking the best arm, less {found.exchange:g} times the per cent of quality given up (--exchange)."
+        f"nothing and without knowing how many there will be; the best in {FURTHER} times as many worlds more. {_limit(found)} "
+        "Chosen is the highest mean worth: per cent of cost saved against always taking the best arm, less "
+        f"{found.criteria.exchange:g} times the per cent of quality given up (--exchange). Segments get the same candidate, and so "
+        f"one router, where it is within {AS_GOOD:.0%} of cost of the best in each."
     )
 
 
-def _commands(found: Recommendation) -> str:
-    """The commands that make the routers, one a line."""
-    bodies = router_bodies(found)
-    lines = [
-        f"curl -X PUT -H 'content-type: application/json' localhost:8321/v1/routers/{name} -d {shlex.quote(json.dumps(body))}"
-        for name, body in list(bodies.items())[:MOST_DRAWN]
-    ]
-    more = len(bodies) - len(lines)
-    return "\n".join([*lines, *([f"# and {more} more in routers.json"] if more else [])])
+def _limit(found: Recommendation) -> str:
+    """What was done about alpha as a limit, in a sentence."""
+    if found.criteria.confidence == 0.0:
+        return "Alpha was no limit (--soft)."
+    return (
+        f"A candidate that gave up more of the best arm's quality than its alpha, learning included, in more than "
+        f"{1.0 - found.criteria.confidence:.0%} of the worlds is out (--confidence)."
+    )
+
+
+def _commands(advised: AdvisedRouters) -> str:
+    """The commands that make the routers, one a line, and a decision in each segment."""
+    make = [_curl("PUT", f"/v1/routers/{name}", body) for name, body in advised.routers.items()]
+    ask = [_curl("POST", "/v1/decisions", decision_body(route)) for route in list(advised.segments.values())[:MOST_ASKED]]
+    more = len(advised.segments) - len(ask)
+    return "\n".join([*make, *ask, *([f"# and {more} more segments in routers.json"] if more else [])])
+
+
+def _curl(method: str, path: str, body: dict[str, Any]) -> str:
+    """One command, every word of it quoted for a shell."""
+    words = ["curl", "-X", method, "-H", "content-type: application/json", f"localhost:8321{path}", "-d", json.dumps(body)]
+    return shlex.join(words)
+
+
+def decision_body(route: SegmentRoute) -> dict[str, Any]:
+    """The body of a request for a decision in a segment.
+
+    >>> decision_body(SegmentRoute("sms", "DE", {"Elm": 0.05}))
+    {'router': 'sms', 'segment': 'DE', 'eligible': [{'arm': 'Elm', 'cost': 0.05}]}
+    """
+    body: dict[str, Any] = {"router": route.router}
+    if route.segment is not None:
+        body["segment"] = route.segment
+    if route.eligible is not None:
+        body["eligible"] = [{"arm": arm} | ({} if price is None else {"cost": price}) for arm, price in route.eligible.items()]
+    return body

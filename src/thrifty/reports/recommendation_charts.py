@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_DRAWN = 40
-"""Segments that a picture and the commands of a page show; the files have all."""
+"""Segments that a picture shows; the files have all."""
 
 
 def draw_choices(found: Recommendation) -> "Figure":

@@ -1,0 +1,189 @@
+"""Do recommended policies keep their alpha in the true world, and how much worth is lost? Prints a table.
+
+    python benchmarks/recommendation.py --logs 100               # about a quarter of an hour on two cores
+    python benchmarks/recommendation.py --logs 20 --kind segments
+
+Each log is drawn from a world of its own: five arms whose prices rise with their quality and 3,000 rows, or seven such segments
+whose prices are up to 20 times apart (1,500 rows each). `recommend` chooses a policy and an alpha for each segment. Every candidate
+is then played in the true world, `--runs` times. A choice keeps its alpha if the mean share of the best arm's quality that it gives
+up, learning included, is at most its alpha. Its worth is compared with that of the best candidate that keeps its alpha in the true
+world. A segment without a choice counts as always taking the best arm, with a worth of 0. Whatever was tuned was tuned on seeds
+above 900,000.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import polars
+
+from thrifty.advice import Criteria, Effort, recommend
+from thrifty.advice.criteria import CONFIDENCE, EXCHANGE
+from thrifty.advice.fit import SegmentFit, SegmentTruth, fit_segments
+from thrifty.advice.play import play
+from thrifty.advice.recommendation import ALPHAS, CANDIDATES
+from thrifty.advice.selection import SegmentChoice
+from thrifty.logs import Columns, Log, examine
+from thrifty.policies import policy
+from thrifty.table import aligned
+
+ARMS = 5
+KINDS = {"one": (1, 3000), "segments": (7, 1500)}
+"""Segments of a log, and rows of each."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One log to judge."""
+
+    kind: str
+    seed: int
+    runs: int
+    confidence: float
+    worlds: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one segment of a log. Without a choice `said` and `runs_kept` are NaN."""
+
+    kind: str
+    seed: int
+    chosen: bool
+    kept: bool
+    said: float
+    runs_kept: float
+    worth: float
+    best: float
+
+
+def draw_world(rng: np.random.Generator, segments: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Mean rewards and prices by segment; both rise from arm to arm."""
+    found = {}
+    for number in range(segments):
+        means, prices = np.sort(rng.uniform(0.5, 0.95, ARMS)), np.sort(rng.uniform(0.2, 1.0, ARMS))
+        scale = 1.0 if segments == 1 else 20.0 ** (number / (segments - 1))
+        found[f"s{number}"] = means, scale * prices
+    return found
+
+
+def draw_log(world: dict[str, tuple[np.ndarray, np.ndarray]], rng: np.random.Generator, rows: int) -> Log:
+    """A log in which every arm is used equally often."""
+    frames = []
+    for segment, (means, prices) in world.items():
+        arm = rng.integers(0, ARMS, rows)
+        columns = {"arm": [f"a{each}" for each in arm], "reward": 1.0 * (rng.random(rows) < means[arm]), "cost": prices[arm]}
+        frames.append(polars.DataFrame(columns).with_columns(segment=polars.lit(segment)))
+    return Log(polars.concat(frames).sample(fraction=1.0, shuffle=True, seed=int(rng.integers(2**31))), Columns(segment="segment"))
+
+
+def judge(task: Task) -> list[Verdict]:
+    """Recommend from one log, and play every candidate in its true world."""
+    segments, rows = KINDS[task.kind]
+    rng = np.random.default_rng([task.seed, segments])
+    world = draw_world(rng, segments)
+    log = draw_log(world, rng, rows)
+    criteria, effort = Criteria(confidence=task.confidence), Effort(worlds=task.worlds)
+    evidence = examine(log, seed=task.seed)
+    said: dict[str, float] = {}
+    chosen: dict[str, SegmentChoice] = {}
+    try:
+        found = recommend(evidence, criteria=criteria, effort=effort)
+    except ValueError as error:
+        if "keeps its alpha" not in str(error):
+            raise
+    else:
+        chosen = {choice.fit.name: choice for choice in found.choices}
+        said = dict(found.segments.select("segment", "floor_held").rows())
+    return [_judge_segment(task, fit, world[fit.name], chosen.get(fit.name), said) for fit in fit_segments(evidence)]
+
+
+def _judge_segment(
+    task: Task, fit: SegmentFit, world: tuple[np.ndarray, np.ndarray], choice: SegmentChoice | None, said: dict[str, float]
+) -> Verdict:
+    truth = true_scores(fit, world, task, EXCHANGE)
+    best = max((value for (alpha, _), (lost, value, _) in truth.items() if lost <= alpha), default=0.0)
+    if choice is None:
+        return Verdict(task.kind, task.seed, False, True, np.nan, np.nan, 0.0, best)
+    given_up, worth, runs_kept = truth[choice.alpha, choice.policy]
+    return Verdict(task.kind, task.seed, True, given_up <= choice.alpha, said[fit.name], runs_kept, worth, best)
+
+
+def true_scores(
+    fit: SegmentFit, world: tuple[np.ndarray, np.ndarray], task: Task, exchange: float
+) -> dict[tuple[float, str], tuple[float, float, float]]:
+    """(alpha, policy) -> mean share given up, mean worth, and the share of runs that kept alpha."""
+    order = [int(arm[1:]) for arm in fit.arms]
+    truth = SegmentTruth(world[0][order][np.newaxis], world[1][order][np.newaxis], np.ones(1))
+    found = {}
+    for alpha in ALPHAS:
+        scores = play(
+            fit,
+            truth,
+            alpha,
+            [policy(each) for each in CANDIDATES],
+            rounds=fit.rows,
+            seed=task.seed,
+            exchange=exchange,
+            runs=task.runs,
+        )
+        for label, each in scores.items():
+            lost = np.array([score.given_up for score in each])
+            found[alpha, label] = float(lost.mean()), float(np.mean([score.worth for score in each])), float((lost <= alpha).mean())
+    return found
+
+
+def row(kind: str, verdicts: list[Verdict]) -> tuple[str, ...]:
+    """One line of the table."""
+    chosen = [each for each in verdicts if each.chosen]
+    logs = {each.seed for each in verdicts}
+    broken = {each.seed for each in verdicts if not each.kept}
+    worth, best = (np.mean([getattr(each, name) for each in verdicts]) for name in ("worth", "best"))
+    said, runs_kept = (np.mean([getattr(each, name) for each in chosen]) for name in ("said", "runs_kept"))
+    return (
+        kind,
+        f"{len(logs)}",
+        f"{len(chosen)} of {len(verdicts)}",
+        f"{np.mean([each.kept for each in chosen]):.1%}",
+        f"{1.0 - len(broken) / len(logs):.1%}",
+        f"{said:.1%}",
+        f"{runs_kept:.1%}",
+        f"{100 * worth:.2f}",
+        f"{100 * best:.2f}",
+    )
+
+
+def main() -> None:
+    """Judge the logs, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=int, default=100)
+    parser.add_argument("--kind", choices=tuple(KINDS), nargs="*", default=list(KINDS))
+    parser.add_argument("--seed", type=int, default=1, help="of the first log")
+    parser.add_argument("--runs", type=int, default=40, help="in the true world")
+    parser.add_argument("--confidence", type=float, default=CONFIDENCE)
+    parser.add_argument("--worlds", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    tasks = [
+        Task(kind, options.seed + number, options.runs, options.confidence, options.worlds)
+        for kind in options.kind
+        for number in range(options.logs)
+    ]
+    os.environ.update(OPENBLAS_NUM_THREADS="1", POLARS_MAX_THREADS="1")  # read by the processes when they start
+    found: list[Verdict] = []
+    with ProcessPoolExecutor(options.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for done, verdicts in enumerate(pool.map(judge, tasks), 1):
+            found += verdicts
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{done} of {len(tasks)} logs")
+    judged = ("kind", "logs", "segments with a choice", "choices kept", "logs in which all kept", "said", "runs kept")
+    header = (*judged, "worth, % of cost", "best candidate that keeps its alpha")
+    print(aligned([header, *(row(kind, [each for each in found if each.kind == kind]) for kind in options.kind)]))
+
+
+if __name__ == "__main__":
+    main()

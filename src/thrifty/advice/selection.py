@@ -1,0 +1,149 @@
+"""Selection: which candidates are played further, and which one each segment gets.
+
+A candidate is a policy with an alpha. Alpha is a limit: a candidate is admissible in a segment if it keeps its alpha, learning
+included, in the share of worlds that the criteria ask for. Among these the highest mean worth counts. Segments share a router where
+that costs nothing: of the candidates whose worth is within `AS_GOOD` of the best, the one that serves the most traffic is taken.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thrifty.advice.criteria import Criteria
+from thrifty.advice.fit import SegmentFit
+from thrifty.advice.play import Score
+from thrifty.policies import Policy
+
+FINALISTS = 4
+"""How many candidates of a segment are played in more worlds."""
+
+COMMON = 2
+"""Candidates that are finalists wherever they may be admissible, because they are good for the most traffic."""
+
+MARGIN = 0.2
+"""After the first worlds, a candidate that kept its alpha in so much less than the share asked for is not played further."""
+
+AS_GOOD = 0.01
+"""Worths that differ by less than this share of cost are as good as each other."""
+
+Scores = dict[tuple[str, float, str], list[Score]]
+"""(segment, alpha, policy) -> one score per world."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """All policies with all alphas, and what they are judged by."""
+
+    policies: list[Policy]
+    alphas: list[float]
+    criteria: Criteria
+
+    @property
+    def pairs(self) -> list[tuple[float, Policy]]:
+        """Every candidate: smaller alphas first, then the order of the policies."""
+        return [(alpha, each) for alpha in self.alphas for each in self.policies]
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentChoice:
+    """The policy and alpha to run in one segment, and the fit that they were chosen by."""
+
+    fit: SegmentFit
+    policy: str
+    alpha: float
+
+
+def mean_worth(found: Sequence[Score]) -> float:
+    """The mean worth over worlds, rounded so that equal candidates are equal."""
+    return round(float(np.mean([score.worth for score in found])), 9)
+
+
+def floor_held(found: Sequence[Score], alpha: float) -> float:
+    """The share of worlds in which a candidate kept its alpha: learning included, it gave up no more of the best arm's quality.
+
+    >>> floor_held([Score(0.9, 1, 0, 0, 0, 0, 1.0, 2), Score(0.96, 1, 0, 0, 0, 0, 1.0, 2)], 0.05)
+    0.5
+    """
+    return float(np.mean([score.given_up <= alpha + 1e-9 for score in found]))
+
+
+def finalists(fits: Sequence[SegmentFit], candidates: Candidates, scores: Scores) -> list[list[tuple[float, Policy]]]:
+    """The candidates of each segment that are played in more worlds, in the order of `Candidates.pairs`."""
+    good = [_promising(fit, candidates, scores) for fit in fits]
+    pairs = list(zip(fits, good, strict=True))
+    served = [-sum(fit.rows for fit, mine in pairs if place in mine[:FINALISTS]) for place in range(len(candidates.pairs))]
+    common = np.argsort(served, kind="stable")[:COMMON]
+    found = []
+    for fit, mine in pairs:
+        chosen = {*mine[:FINALISTS], *(int(place) for place in common if place in mine)}
+        if len(chosen) < FINALISTS:
+            held = [-_held(fit, pair, scores) for pair in candidates.pairs]
+            rest = [int(place) for place in np.argsort(held, kind="stable") if int(place) not in chosen]
+            chosen |= set(rest[: FINALISTS - len(chosen)])
+        found.append([candidates.pairs[place] for place in sorted(chosen)])
+    return found
+
+
+def _promising(fit: SegmentFit, candidates: Candidates, scores: Scores) -> list[int]:
+    """The places of the candidates that may be admissible, the worthiest first."""
+    enough = candidates.criteria.confidence - MARGIN
+    places = [place for place, pair in enumerate(candidates.pairs) if _held(fit, pair, scores) >= enough]
+    return sorted(places, key=lambda place: -mean_worth(_of(fit, candidates.pairs[place], scores)))
+
+
+def _of(fit: SegmentFit, pair: tuple[float, Policy], scores: Scores) -> list[Score]:
+    return scores[fit.name, pair[0], pair[1].label]
+
+
+def _held(fit: SegmentFit, pair: tuple[float, Policy], scores: Scores) -> float:
+    return floor_held(_of(fit, pair, scores), pair[0])
+
+
+def choose_all(
+    fits: Sequence[SegmentFit], candidates: Candidates, scores: Scores
+) -> tuple[tuple[SegmentChoice, ...], dict[str, str]]:
+    """The choice of every segment that has an admissible candidate, and the reason why each of the others has none."""
+    as_good, refused = {}, {}
+    for fit in fits:
+        worths = _admissible(fit, candidates, scores)
+        if worths:
+            as_good[fit.name] = {place: value for place, value in worths.items() if value >= max(worths.values()) - AS_GOOD}
+        else:
+            refused[fit.name] = _why_none(fit, candidates, scores)
+    taken: dict[str, int] = {}
+    while open_fits := [fit for fit in fits if fit.name in as_good and fit.name not in taken]:
+        place = _serves_most(open_fits, as_good)
+        taken |= {fit.name: place for fit in open_fits if place in as_good[fit.name]}
+    chosen = {fit.name: candidates.pairs[taken[fit.name]] for fit in fits if fit.name in taken}
+    choices = [SegmentChoice(fit, chosen[fit.name][1].label, chosen[fit.name][0]) for fit in fits if fit.name in chosen]
+    return tuple(choices), refused
+
+
+def _admissible(fit: SegmentFit, candidates: Candidates, scores: Scores) -> dict[int, float]:
+    """The worth of every finalist that keeps its alpha surely enough, by its place."""
+    most = max(len(_of(fit, pair, scores)) for pair in candidates.pairs)
+    final = [place for place, pair in enumerate(candidates.pairs) if len(_of(fit, pair, scores)) == most]
+    kept = [place for place in final if _held(fit, candidates.pairs[place], scores) >= candidates.criteria.confidence]
+    return {place: mean_worth(_of(fit, candidates.pairs[place], scores)) for place in kept}
+
+
+def _serves_most(fits: Sequence[SegmentFit], as_good: dict[str, dict[int, float]]) -> int:
+    """The candidate that is as good as the best for the most traffic. Ties go to the higher worth, then to the smaller place."""
+    rows: dict[int, int] = {}
+    worths: dict[int, float] = {}
+    for fit in fits:
+        for place, value in as_good[fit.name].items():
+            rows[place] = rows.get(place, 0) + fit.rows
+            worths[place] = worths.get(place, 0.0) + fit.rows * value
+    return min(rows, key=lambda place: (-rows[place], -worths[place], place))
+
+
+def _why_none(fit: SegmentFit, candidates: Candidates, scores: Scores) -> str:
+    alpha, each = max(candidates.pairs, key=lambda pair: _held(fit, pair, scores))
+    best = fit.arms[int(np.argmax(fit.quality))]
+    return (
+        f"no candidate keeps its alpha in {candidates.criteria.confidence:.0%} of the worlds; the nearest is {each.label} at alpha "
+        f"{alpha:g} with {_held(fit, (alpha, each), scores):.0%}, because learning costs quality too. Take {best}, the best arm of "
+        "the log, or give a larger --alpha, or --soft"
+    )
