@@ -44,6 +44,7 @@ MEANINGS = {
     "described": "settings that describe themselves",
     "arrays": "types of arrays",
     "suggestions": "did you mean ...?",
+    "cluster": "Dask clusters",
     "files": "files written whole or not at all",
 }
 

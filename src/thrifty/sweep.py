@@ -4,18 +4,16 @@ Finished settings are skipped on a re-run, so an interrupted sweep resumes where
 into one folder. The same setting gives the same bits on one core, on many cores and on a Dask cluster. Needs the extra `sweep`.
 """
 
-import logging
 import os
 import threading
 import zipfile
 import zlib
 from asyncio import CancelledError
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from thrifty import __version__
+from thrifty.cluster import cluster_address, connect, describe_cluster, require_extra
 from thrifty.compiled import source_digest
 from thrifty.problem import checked_count
 from thrifty.simulation import Runs
@@ -144,17 +142,12 @@ def _check(runs: Runs, setting: Setting, source: Path | str) -> None:
 
 
 def _run(pending: list[Setting], backend: str, workers: int) -> Iterator[tuple[str, Runs]]:
-    if not isinstance(backend, str):
-        raise ValueError(f"backend must be local, dask or dask://host:port, got {backend!r:.80}")
-    if backend == "local":
-        return _run_local(pending, workers)
-    if backend == "dask" or backend.startswith("dask://"):
-        return _run_dask(pending, backend.removeprefix("dask").removeprefix("://"), workers)
-    raise ValueError(f"backend must be local, dask or dask://host:port, got {backend!r}")
+    address = cluster_address(backend)
+    return _run_local(pending, workers) if address is None else _run_dask(pending, address, workers)
 
 
 def _run_local(pending: list[Setting], workers: int) -> Iterator[tuple[str, Runs]]:
-    joblib = _import("joblib")
+    joblib = require_extra("joblib")
     stopping = threading.Event()
 
     def stop_if_asked(_done: int, _total: int) -> None:
@@ -174,9 +167,9 @@ def _run_local(pending: list[Setting], workers: int) -> Iterator[tuple[str, Runs
 
 
 def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tuple[str, Runs]]:
-    joblib, distributed = _import("joblib"), _import("distributed")
-    where = f"the Dask cluster at {address}" if address else "the Dask cluster started here"
-    with _client(address, workers) as client, joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=5):
+    joblib, distributed = require_extra("joblib"), require_extra("distributed")
+    where = describe_cluster(address)
+    with connect(address, workers) as client, joblib.parallel_config(backend="dask", client=client, wait_for_workers_timeout=5):
         # All tasks at once: workers stay busy, and others take over the task of a worker that dies.
         parallel = joblib.Parallel(n_jobs=-1, batch_size=1, pre_dispatch="all", return_as="generator_unordered")
         try:
@@ -190,31 +183,3 @@ def _run_dask(pending: list[Setting], address: str, workers: int) -> Iterator[tu
 def play_keyed(setting: Setting) -> tuple[str, Runs]:
     """The task of a Dask worker: play a setting, and return its key and its result."""
     return setting.key, setting.play()
-
-
-@contextmanager
-def _client(address: str, workers: int) -> Iterator[Any]:
-    distributed = _import("distributed")
-    # Distributed logs every lost connection of workers that come and go; what matters is raised.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    if not address:
-        options = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "dashboard_address": None}
-        cluster = distributed.LocalCluster(n_workers=workers, **options)
-        with cluster, distributed.Client(cluster) as client:
-            yield client
-        return
-    try:
-        client = distributed.Client(f"tcp://{address}", timeout="3s")
-    except (OSError, TimeoutError, ValueError):
-        raise ValueError(f"no Dask scheduler answers at {address}: start one with `dask scheduler`") from None
-    with client:
-        yield client
-
-
-def _import(name: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ValueError(f"sweeps need {name}: pip install 'thrifty[sweep]'") from None

@@ -147,7 +147,7 @@ def test_wrong_settings_are_refused_with_the_value() -> None:
         ({"chain": "customer"}, "chains of attempts need the time of every row"),
     ):
         with pytest.raises(ValueError, match=words):
-            Columns(**settings)  # type: ignore[arg-type]
+            Columns(**settings)
 
 
 def statuses(**settings: Any) -> Log:

@@ -5,8 +5,7 @@ import polars
 import pytest
 
 from tests.logs.logs import frame
-from thrifty.logs import Columns, Log, aggregate, examine, frontier, replay
-from thrifty.logs import aggregates as aggregates_module
+from thrifty.logs import Columns, Log, aggregate, examine, frontier, replay, summing
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.profile import duration
 
@@ -106,11 +105,11 @@ def test_durations_are_said_in_their_unit() -> None:
 
 
 def test_very_many_segments_get_fewer_blocks_and_lose_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregates_module, "CELL_BUDGET", 64 * 14 * 64)
+    monkeypatch.setattr(summing, "CELL_BUDGET", 64 * 14 * 64)
     rows = frame(n=8000).with_columns(segment=polars.format("s{}", polars.int_range(8000) % 40))
     sums = aggregate(Log(rows, COLUMNS))
     assert sums.rows == 8000
     assert sums.starts.size <= 64
-    monkeypatch.setattr(aggregates_module, "CELL_BUDGET", 1000)
+    monkeypatch.setattr(summing, "CELL_BUDGET", 1000)
     with pytest.raises(ValueError, match="too many to sum up: name a coarser --segment"):
         aggregate(Log(rows, COLUMNS))

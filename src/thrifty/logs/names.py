@@ -16,7 +16,11 @@ MOST_ARMS, MOST_SEGMENTS = 1000, 5000
 
 
 class TooManyNamesError(ValueError):
-    """A column has more different values than can be kept apart."""
+    """A column has more different values than can be kept apart; `what` says which one."""
+
+    def __init__(self, what: str, message: str) -> None:
+        super().__init__(message)
+        self.what = what
 
 
 class Names:
@@ -47,13 +51,18 @@ class Names:
         for name in column.unique(maintain_order=True):
             if name not in self._seen:
                 self._seen[name] = self.code(self._pooled.get(name, name))
-        if len(self.names) > self._most:
-            raise TooManyNamesError(
-                f"more than {self._most:,} different values for --{self._what} ({', '.join(map(repr, self.names[:3]))}, ...): "
-                f"is this the right column? Name a coarser one"
-            )
+        self.check()
         codes = column.replace_strict(list(self._seen), list(self._seen.values()), return_dtype=pl.Int32)
         return np.asarray(codes.to_numpy(), dtype=np.int32)
+
+    def check(self) -> None:
+        """Raise an error if there are too many names."""
+        if len(self.names) > self._most:
+            raise TooManyNamesError(
+                self._what,
+                f"more than {self._most:,} different values for --{self._what} ({', '.join(map(repr, self.names[:3]))}, ...): "
+                "is this the right column? Name a coarser one",
+            )
 
 
 def twins(names: Iterable[str]) -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from thrifty.cluster import cluster_address
 from thrifty.logs.batch import LogBatch
 from thrifty.logs.columns import Columns
 from thrifty.logs.exported import fit_export, is_exported, unpack_store
@@ -65,18 +66,19 @@ class Log:
         if not 0.0 <= tolerated <= 1.0:
             raise ValueError(f"tolerated must be a share in [0, 1], got {tolerated}")
         columns = columns or Columns()
-        folder = Path(tempfile.mkdtemp(prefix="thrifty-log-"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        cluster_address(backend)
+        self.folder = Path(tempfile.mkdtemp(prefix="thrifty-log-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         if isinstance(source, str) and "://" in source:
-            source = unpack_store(source, router, folder)
+            source = unpack_store(source, router, self.folder)
         form = SourceFormat(columns.separator, columns.encoding, tuple(columns.named().values()))
-        self.parts, self._notes = open_source(source, form, folder)
+        self.parts, self._notes = open_source(source, form, self.folder)
         self._export = None
         if columns.untouched and is_exported(self.parts[0].names()):
             self._export, columns = fit_export([part.scan() for part in self.parts], columns)
         columns = _without_cost(columns, self.parts[0])
         for part in _files(self.parts):
-            _check_columns(columns, part, several=len(_files(self.parts)) > 1)
+            _check_columns(columns, part, several=self.several)
         self.columns = replace(columns, missing=columns.missing or "failure")
         self.now = time.time() if now is None else now
         self.backend, self.tally = backend, Tally()
@@ -88,6 +90,11 @@ class Log:
     def timed(self) -> bool:
         """Whether rows have times."""
         return self.columns.time is not None
+
+    @property
+    def several(self) -> bool:
+        """Whether the log has several files."""
+        return len(_files(self.parts)) > 1
 
     @property
     def column_names(self) -> list[str]:
@@ -121,7 +128,7 @@ class Log:
     def reader(self) -> RowReader:
         """A new reader of all parts, which gives arms and segments the codes of this log."""
         recipe = self.recipe  # it may set the names of segments
-        return RowReader(recipe, self.arms, self.segments, several=len(_files(self.parts)) > 1)
+        return RowReader(recipe, self.arms, self.segments, several=self.several)
 
     def batches(self, progress: Callable[[int], None] | None = None, *, context: Sequence[str] = ()) -> Iterator[LogBatch]:
         """Read the log once, in order, as batches of `BATCH` rows.

@@ -213,11 +213,9 @@ def _show_log(
     """Show every segment its rows, in the order of the log; segments side by side on all cores."""
     order_of = np.full(len(log.segments.names), -1)
     order_of[[log.segments.names.index(name) for name in names]] = np.arange(len(names))
-    counted = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for batch in log.batches(progress):
-            times = counted + np.arange(batch.arms.size, dtype=np.float64) if aggregates.by_rows else batch.times
-            counted += batch.arms.size
+            times = batch.rows if aggregates.by_rows else batch.times
             blocks = np.searchsorted(aggregates.starts, times, side="right") - 1
             numbers = order_of[batch.segments]
             order = np.argsort(numbers, kind="stable")
