@@ -38,11 +38,12 @@ check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md, service-, replay- and world-benchmarks.md
+bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md, service-, replay- and world-benchmarks.md, honesty.md
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/stalls.py
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python -m benchmarks.honesty
 	$(BIN)/python benchmarks/world.py
 
 # Not --quiet: mkdocs would not count warnings then, and --strict would let them pass.

@@ -37,7 +37,7 @@ from thrifty.examples import EXAMPLES, Specification
 from thrifty.examples.generator import arrivals, generate, truth, write_example
 from thrifty.logs import Columns, Log, examine, replay
 from thrifty.logs.estimators import intervals
-from thrifty.logs.evidence import crosswise
+from thrifty.logs.selective import choose_arm
 from thrifty.policies import policy
 
 PAGE = Path(__file__).parent.parent / "docs" / "replay-benchmarks.md"
@@ -103,23 +103,15 @@ def _listed(name: str) -> bool:
 
 
 def _cover_policies(how: str, result: Any, facts: dict[str, Any]) -> list[tuple[str, int, int, float]]:
-    """Ways of choosing, over all segments: the truth is that of the arms taken, in each half of the time those of the other."""
-    evidence = result.evidence
+    """Ways of choosing, over all segments: the truth is that of the arms chosen."""
     ways: dict[tuple[str, float | None], float] = {("always the best", None): 0.0, ("always the cheapest", None): 1.0}
     ways |= {("cheapest above the floor", alpha): alpha for alpha in ALPHAS}
-    pairs = [halves for whole, halves in zip(evidence.estimates, evidence.halves, strict=True) if whole.usable.sum() > 1]
     found = []
     for (name, alpha), level in ways.items():
-        parts = [part for halves in pairs for part in crosswise(halves, level)]
-        shares = {each.sums.name: facts[each.sums.name]["share"] for each, _, _ in parts}
-        rows = {segment: sum(each.sums.rows for each, _, _ in parts if each.sums.name == segment) for segment in shares}
-        value = sum(
-            facts[each.sums.name]["share"]
-            * each.sums.rows
-            / rows[each.sums.name]
-            * facts[each.sums.name]["arms"][each.sums.arms[arm]]["reported"]
-            for each, arm, _ in parts
-        ) / sum(shares.values())
+        chosen = [choose_arm(each, level) for each in result.evidence.comparable]
+        about = [facts[each.estimates.sums.name] for each in chosen]
+        value = sum(one["share"] * one["arms"][each.name]["reported"] for one, each in zip(about, chosen, strict=True))
+        value /= sum(one["share"] for one in about)
         for row in result.policies.filter(policy=name).filter(polars.col("alpha").eq_missing(alpha)).to_dicts():
             kind = f"{how}: choices over all segments, reward"
             one, exact = np.ones(1, dtype=bool), np.array([value])
@@ -291,7 +283,7 @@ def main() -> None:
             "## Do 95% intervals hold the truth?",
             f"{options.logs} generated logs of each example world, {options.log_rows:,} rows each, seeds from {options.seed}. "
             "Arms about which nothing is said are not counted. Choices (always the best, the cheapest, the cheapest above the "
-            "floor) are made and valued crosswise. Sure bounds are meant to hold more often.",
+            "floor) are valued given that they were chosen. Sure bounds are meant to hold more often.",
             table(rows),
         ]
     if "regret" in options.what:

@@ -35,7 +35,7 @@ def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Front
         fit, mine = choice.fit, scores[choice.fit.name, choice.alpha, choice.policy]
         point = found.points.filter(segment=fit.name, alpha=choice.alpha).to_dicts()[0]
         values = _values(choice, mine)
-        chosen = {"policy": choice.policy, "alpha": choice.alpha, "arm": point["arm"]}
+        chosen = {"policy": choice.policy, "alpha": choice.alpha, "arm": point["arm_now"]}
         means = {name: float(np.mean([getattr(score, name) for score in mine])) for name in _MEANS}
         rows.append({"segment": fit.name, "rows": fit.rows, **chosen, **_compared(values), **means})
         for name, value in values.__dict__.items():

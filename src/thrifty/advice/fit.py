@@ -18,7 +18,8 @@ from thrifty.environments import Bernoulli, Beta, Changing, Deterministic, Expon
 from thrifty.logs import Evidence
 from thrifty.logs.aggregates import CC, RR, C, N, R
 from thrifty.logs.estimators import SegmentEstimates, strata_of
-from thrifty.logs.profile import latest_price, median_delay_s, prices_are_listed
+from thrifty.logs.price_course import latest_price, prices_are_listed
+from thrifty.logs.profile import median_delay_s
 
 MOST_STRETCHES = 24
 

@@ -53,8 +53,17 @@ def interval(replicates: Floats, n_blocks: int) -> tuple[Floats, Floats]:
     >>> round(float(high[0] - low[0]), 2)
     6.92
     """
-    half = student(n_blocks - len(block_groups(n_blocks))) * replicates[1:].std(axis=0, ddof=1)
+    half = student(freedom(n_blocks)) * replicates[1:].std(axis=0, ddof=1)
     return replicates[0] - half, replicates[0] + half
+
+
+def freedom(n_blocks: int) -> int:
+    """Degrees of freedom of the bootstrap: blocks less groups.
+
+    >>> freedom(10)
+    8
+    """
+    return n_blocks - max(n_blocks // GROUP, 1)
 
 
 def student(freedom: int) -> float:

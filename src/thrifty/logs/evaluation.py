@@ -1,8 +1,8 @@
 """Evaluation: reward and cost of today's choices, of the best arms and of the cheapest arms above the floor, by every estimator."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,21 +11,10 @@ from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
 from thrifty.logs.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
 from thrifty.logs.estimators import ESTIMATORS, SegmentEstimates
-from thrifty.logs.evidence import (
-    OVERALL,
-    Comparable,
-    Evidence,
-    Progress,
-    assumptions,
-    crosswise,
-    crosswise_value,
-    examine,
-    floor_choice,
-    logged_value,
-    spread,
-)
+from thrifty.logs.evidence import OVERALL, Evidence, Progress, assumptions, examine, logged_value, spread
 from thrifty.logs.reading import Log
 from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
+from thrifty.logs.selective import ChosenArm, Target, choose_arm, flattery, mean_target, selective, with_ends
 from thrifty.logs.source import require_polars
 from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
 from thrifty.problem import checked_alpha
@@ -96,10 +85,12 @@ def replay(
     alphas = [checked_alpha(alpha) for alpha in alphas]
     chosen = distinct_policies(policies) if policies else []
     evidence = examine(log, seed=seed, progress=progress)
+    estimators = ESTIMATORS if evidence.aggregates.weighted else ESTIMATORS[:1]  # without propensities they are all the same
+    means = evidence.beliefs().means if evidence.comparable else {}
     overall, by_segment = [_today(evidence)], []
     for choice in _fixed_choices(alphas) if evidence.comparable else ():
-        overall += [_fixed(evidence, evidence.comparable, choice, estimator) for estimator in ESTIMATORS]
-        by_segment += [_fixed(evidence, [each], choice, "dr") for each in evidence.comparable]
+        overall += [_fixed(evidence, evidence.comparable, choice, estimator, means) for estimator in estimators]
+        by_segment += [_fixed(evidence, [each], choice, "dr", means) for each in evidence.comparable]
     for each in chosen:
         report = None if progress is None else (lambda rows, label=each.label: progress(f"replaying {label}", rows))
         played = replay_policy(log, evidence.aggregates, evidence.estimates, each, alphas, seed=seed, plays=plays, progress=report)
@@ -205,62 +196,64 @@ def _fixed_choices(alphas: Sequence[float]) -> list[_FixedChoice]:
     return [*extremes, *(_FixedChoice("cheapest above the floor", alpha, alpha) for alpha in alphas)]
 
 
-def _fixed(evidence: Evidence, segments: list[Comparable], choice: _FixedChoice, estimator: str) -> _Estimate:
-    """One arm per segment, chosen and valued crosswise. In one segment alone, the arm named is the choice of the whole log."""
+def _fixed(
+    evidence: Evidence, segments: list[SegmentEstimates], choice: _FixedChoice, estimator: str, means: Mapping[str, Floats]
+) -> _Estimate:
+    """One arm per segment, the choice of the whole log; its value is given that it was chosen."""
     n = evidence.weights.shape[1]
-    parts = [part for _, halves in segments for part in crosswise(halves, choice.level)]
-    reward, cost = crosswise_value(parts, estimator)
-    was_reward, was_cost = logged_value([whole for whole, _ in segments], evidence.weights)
-    rows = sum(each.sums.rows for each, _, _ in parts)
-    one = segments[0].whole if len(segments) == 1 else None
+    chosen = [choose_arm(each, choice.level) for each in segments]
+    reward, cost = (mean_target(chosen, metric, estimator) for metric in (0, 1))
+    was_reward, was_cost = logged_value(segments, evidence.weights)
+    rows = sum(each.sums.rows for each in segments)
+    pairs = [(each.estimates, each.arm) for each in chosen]
+    shown, change = float(reward.replicates[0]) - flattery(chosen, means), reward.replicates - was_reward
     return _Estimate(
         choice.name,
         choice.alpha,
         estimator,
-        OVERALL if one is None else one.sums.name,
-        arm="" if one is None else one.sums.arms[floor_choice(one, choice.level)],
-        rows=sum(each.sums.totals[arm, 0] for each, arm, _ in parts),
-        effective=1.0 / sum((each.sums.rows / rows) ** 2 / max(each.effective[arm], 1e-300) for each, arm, _ in parts),
+        segments[0].sums.name if len(segments) == 1 else OVERALL,
+        arm=chosen[0].name if len(segments) == 1 else "",
+        rows=sum(each.sums.totals[arm, 0] for each, arm in pairs),
+        effective=1.0 / sum((each.sums.rows / rows) ** 2 / max(each.effective[arm], 1e-300) for each, arm in pairs),
         traffic=rows / evidence.aggregates.rows,
-        reward=_in_unit(spread(reward, n)),
-        cost=spread(cost, n),
-        sure=_sure(evidence, segments, choice.level),
-        change=spread(reward - was_reward, n),
-        saving=spread(1.0 - cost / np.maximum(was_cost, 1e-300), n),
+        reward=_in_unit(with_ends(shown, selective(reward, chosen, n))),
+        cost=np.maximum(with_ends(float(cost.replicates[0]), selective(cost, chosen, n)), 0.0),
+        sure=_sure(pairs, weighted=evidence.aggregates.weighted),
+        change=with_ends(shown - float(was_reward[0]), selective(replace(reward, replicates=change), chosen, n)),
+        saving=_saving(cost, was_cost, chosen, n),
     )
+
+
+def _saving(cost: Target, was: Floats, chosen: list[ChosenArm], n_blocks: int) -> Floats:
+    """(3,) the share of today's cost that is saved; NaN where today costs nothing."""
+    if was.min() <= 0.0:
+        return _NOTHING
+    ratio = Target(cost.replicates / was, cost.parts / float(was[0]))
+    return with_ends(1.0 - float(ratio.replicates[0]), 1.0 - selective(ratio, chosen, n_blocks)[::-1])
 
 
 def _in_unit(values: Floats) -> Floats:
     return np.asarray(np.clip(values, 0.0, 1.0), dtype=np.float64)
 
 
-def _sure(evidence: Evidence, segments: list[Comparable], alpha: float) -> tuple[Floats, Floats]:
-    """Distribution-free bounds of reward and cost of a choice: the mean of the bounds of both halves."""
-    rows = sum(whole.sums.rows for whole, _ in segments)
-    crossed = [crosswise(halves, alpha) for _, halves in segments]
-    found = []
-    for metric, columns in ((0, REWARD), (1, COST)):
-        bound = np.zeros(2)
-        for half in (0, 1):
-            parts = [both[half][:2] for both in crossed]
-            share = sum(each.sums.rows for each, _ in parts) / rows
-            if share > 0:
-                bound += share * _sure_half(parts, metric, columns, weighted=evidence.aggregates.weighted)
-        found.append(bound)
-    return found[0], found[1]
+def _sure(pairs: list[tuple[SegmentEstimates, int]], *, weighted: bool) -> tuple[Floats, Floats]:
+    """Distribution-free bounds of reward and cost. They hold for every choice of arms at once, so for the one that was made."""
+    delta = DELTA * math.exp(-sum(math.log(each.usable.sum()) for each, _ in pairs))
+    return _sure_of(pairs, 0, REWARD, delta, weighted=weighted), _sure_of(pairs, 1, COST, delta, weighted=weighted)
 
 
-def _sure_half(parts: list[tuple[SegmentEstimates, int]], metric: int, columns: tuple[int, ...], *, weighted: bool) -> Floats:
-    parts = [(each, arm) for each, arm in parts if each.sums.rows > 0]
+def _sure_of(
+    pairs: list[tuple[SegmentEstimates, int]], metric: int, columns: tuple[int, ...], delta: float, *, weighted: bool
+) -> Floats:
     if weighted:
-        return bound_logged([(each.sums, arm) for each, arm in parts], columns, DELTA / 2.0)
-    rows = sum(each.sums.rows for each, _ in parts)
-    shares = np.array([each.sums.rows / rows for each, _ in parts])
-    value = sum(share * each.replicates["dm"][metric][0, arm] for share, (each, arm) in zip(shares, parts, strict=True))
-    scales = np.array([1.0 if metric == 0 else each.sums.cost_max[arm] for each, arm in parts])
-    squared = float((shares**2 * scales**2 * np.array([each.spread[arm] for each, arm in parts])).sum())
-    unseen = float((shares * scales * np.array([each.unseen[arm] for each, arm in parts])).sum())
-    return bound_assumed(float(value), squared, unseen, 1.0, columns, DELTA / 2.0)
+        return bound_logged([(each.sums, arm) for each, arm in pairs], columns, delta)
+    rows = sum(each.sums.rows for each, _ in pairs)
+    shares = np.array([each.sums.rows / rows for each, _ in pairs])
+    value = sum(share * each.replicates["dm"][metric][0, arm] for share, (each, arm) in zip(shares, pairs, strict=True))
+    scales = np.array([1.0 if metric == 0 else each.sums.cost_max[arm] for each, arm in pairs])
+    squared = float((shares**2 * scales**2 * np.array([each.spread[arm] for each, arm in pairs])).sum())
+    unseen = float((shares * scales * np.array([each.unseen[arm] for each, arm in pairs])).sum())
+    return bound_assumed(float(value), squared, unseen, 1.0, columns, delta)
 
 
 def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEstimates], name: str, alpha: float) -> _Estimate:
@@ -281,6 +274,6 @@ def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEsti
         cost=cost,
         sure=(_hoeffding(float(reward[0]), matches), _NO_BOUND),
         change=reward - was[0][0],
-        saving=1.0 - cost[[0, 2, 1]] / max(float(was[1][0]), 1e-300) if matched else _NOTHING,
+        saving=1.0 - cost[[0, 2, 1]] / float(was[1][0]) if matched and was[1][0] > 0.0 else _NOTHING,
         refused=refusal if not matched or len(replayed) == 1 else "",
     )

@@ -1,7 +1,8 @@
 """The frontier: quality against cost as alpha moves, per segment and overall, and where the choice changes."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,19 @@ import numpy as np
 from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
 from thrifty.logs.estimators import SegmentEstimates
-from thrifty.logs.evidence import (
-    OVERALL,
-    Comparable,
-    Evidence,
-    Progress,
-    best_choice,
-    crosswise,
-    crosswise_value,
-    examine,
-    floor_choice,
-    spread,
-)
+from thrifty.logs.evidence import OVERALL, Beliefs, Evidence, Progress, examine, spread
+from thrifty.logs.knee import choice_steps, knee
 from thrifty.logs.reading import Log
+from thrifty.logs.selective import (
+    ChosenArm,
+    choose_arm,
+    flattery,
+    floor_choice,
+    mean_target,
+    ratio_target,
+    selective,
+    with_ends,
+)
 from thrifty.logs.source import require_polars
 from thrifty.problem import checked_alpha
 from thrifty.table import Table
@@ -35,16 +36,23 @@ class Frontier(Findings):
     """What `frontier` returns, as polars frames.
 
     `points` has a row per segment (and one for all segments together) and alpha: the arm, its quality and cost with intervals,
-    the saving against always taking the best arm, the share of quality given up, and the probability that the floor holds.
-    `changes` lists the alphas at which a segment changes to a cheaper arm. `knees` has, per segment and overall, the alpha after
-    which a further saving costs the most quality. `refused` lists the segments that have no estimate, and why.
+    the saving and the share of quality given up against always taking `best_arm`, the arm of alpha 0, and the probability that
+    the floor holds. `choice` is a number; rows with the same number name the same arms. `arm_now` is the arm that would be chosen
+    at the latest prices. `changes` lists the alphas at which a segment changes to a cheaper arm. `knee_points` has, per segment and
+    overall, the same row at the knee: the alpha after which a further saving costs the most quality. `refused` lists the segments
+    that have no estimate, and why.
     """
 
     points: Any
     changes: Any
-    knees: dict[str, float]
+    knee_points: Any
     refused: dict[str, str]
     evidence: Evidence
+
+    @property
+    def knees(self) -> dict[str, float]:
+        """The alpha of the knee, per segment and overall."""
+        return dict(self.knee_points.select("segment", "alpha").iter_rows())
 
     @property
     def frames(self) -> dict[str, Any]:
@@ -53,7 +61,7 @@ class Frontier(Findings):
 
     def headline(self) -> str:
         """What alpha buys at the knee."""
-        knee = self.points.filter(segment=OVERALL, alpha=self.knees[OVERALL]).to_dicts()[0]
+        knee = self.knee_points.filter(segment=OVERALL).to_dicts()[0]
         about = f"{self.evidence.aggregates.rows:,} rows, {len(self.knees) - 1} segments"
         return f"{about}; at alpha {knee['alpha']:g} saves {knee['saving']:.1%} for {knee['given_up']:.1%} of the best quality"
 
@@ -84,49 +92,78 @@ def frontier(
     """
     grid = sorted({checked_alpha(alpha) for alpha in alphas})
     evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=progress)
-    pairs = evidence.comparable
+    segments = evidence.comparable
     refused = {each.sums.name: next(filter(None, each.refusals)) for each in evidence.estimates if each.usable.sum() <= 1}
-    if not pairs:
+    if not segments:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ValueError(f"no segment has two arms with enough rows to compare them ({reasons})")
-    rows = [_point(evidence, [pair], alpha) for pair in pairs for alpha in grid]
-    rows += [_point(evidence, pairs, alpha, name=OVERALL) for alpha in grid]
+    knees = {each.sums.name: knee([each]) for each in segments} | {OVERALL: knee(segments)}
+    beliefs = evidence.beliefs({*grid, *knees.values()})
+    rows, at_knee = [], []
+    for name, part in [*((each.sums.name, [each]) for each in segments), (OVERALL, segments)]:
+        rows += _numbered([_point(evidence, _chosen(part, alpha), beliefs, name) for alpha in grid], part)
+        at_knee.append(_point(evidence, _chosen(part, knees[name]), beliefs, name))
     pl = require_polars()
-    points = pl.DataFrame(rows, infer_schema_length=None)
     changes = pl.DataFrame(
-        [row for each, _ in pairs for row in _changes(evidence, each)], infer_schema_length=None, schema=_CHANGES
+        [row for each in segments for row in _changes(evidence, each)], infer_schema_length=None, schema=_CHANGES
     )
-    names = [*(each.sums.name for each, _ in pairs), OVERALL]
-    knees = {name: _knee(points.filter(segment=name)) for name in names}
-    return Frontier(points, changes, knees, refused, evidence)
+    points, knee_points = (pl.DataFrame(each, infer_schema_length=None) for each in (rows, at_knee))
+    return Frontier(points, changes, knee_points, refused, evidence)
 
 
-def floor_is_held(estimates: SegmentEstimates, arm: int, alpha: float) -> Floats:
-    """(1 + B,) whether the arm reaches the floor, in the estimate and in every replicate."""
-    rewards = estimates.replicates["dr"][0]
-    return np.asarray(rewards[:, arm] >= (1.0 - alpha) * rewards[:, estimates.usable].max(axis=1) - 1e-12, dtype=np.float64)
+def _chosen(segments: list[SegmentEstimates], alpha: float) -> list[ChosenArm]:
+    return [choose_arm(each, alpha) for each in segments]
 
 
-def _point(evidence: Evidence, pairs: list[Comparable], alpha: float, *, name: str | None = None) -> dict[str, Any]:
-    """One segment, or several weighted by their traffic under a `name`, at one alpha. Choices are valued crosswise."""
-    parts = [part for _, halves in pairs for part in crosswise(halves, alpha)]
-    reward, cost = crosswise_value(parts)
-    best_reward, best_cost = crosswise_value([part for _, halves in pairs for part in crosswise(halves, 0.0)])
-    held = [float(floor_is_held(each, floor_choice(each, alpha), alpha)[1:].mean()) for each, _ in pairs]
-    first = pairs[0][0]
+def _numbered(rows: list[dict[str, Any]], segments: list[SegmentEstimates]) -> list[dict[str, Any]]:
+    """The rows of growing alphas with the number of their choice: rows of the same number name the same arms."""
+    before, number = None, -1
+    for row in rows:
+        arms = [each.arm for each in _chosen(segments, row["alpha"])]
+        number, before = number + (arms != before), arms
+        row["choice"] = number
+    return rows
+
+
+def _point(evidence: Evidence, chosen: list[ChosenArm], beliefs: Beliefs, name: str) -> dict[str, Any]:
+    """The arms chosen at one alpha, in one segment or in all, weighted by their traffic."""
+    first, n_blocks = chosen[0], evidence.weights.shape[1]
+    rows = [each.estimates.sums.rows for each in chosen]
+    held = [beliefs.floor_held[each.estimates.sums.name, each.alpha] for each in chosen]
     row: dict[str, Any] = {
-        "segment": name or first.sums.name,
-        "alpha": alpha,
-        "arm": "" if name else first.sums.arms[floor_choice(first, alpha)],
-        "rows": round(sum(each.sums.totals[arm, 0] for each, arm, _ in parts)),
+        "segment": name,
+        "alpha": first.alpha,
+        "arm": "" if name == OVERALL else first.name,
+        "best_arm": "" if name == OVERALL else first.estimates.sums.arms[first.best],
+        "arm_now": "" if name == OVERALL else first.arm_now,
+        "rows": round(sum(each.estimates.sums.totals[each.arm, 0] for each in chosen)),
     }
-    given_up = 1.0 - reward / np.maximum(best_reward, 1e-300)
-    saving = 1.0 - cost / np.maximum(best_cost, 1e-300)
-    for what, values in (("quality", reward), ("cost", cost), ("saving", saving), ("given_up", given_up)):
-        middle, low, high = spread(values, evidence.weights.shape[1])
-        ends = (max(low, 0.0), min(high, 1.0)) if what == "quality" else (low, high)
-        row |= {what: float(middle), f"{what}_low": float(ends[0]), f"{what}_high": float(ends[1])}
-    return {**row, "floor_held": float(np.average(held, weights=[each.sums.rows for each, _ in pairs]))}
+    quality, cost = (mean_target(chosen, metric) for metric in (0, 1))
+    shown = float(quality.replicates[0]) - flattery(chosen, beliefs.means)
+    best = [replace(each, arm=each.best) for each in chosen]
+    shown_best = float(mean_target(best, 0).replicates[0]) - flattery(best, beliefs.means)
+    values = {
+        "quality": np.clip(with_ends(shown, selective(quality, chosen, n_blocks)), 0.0, 1.0),
+        "cost": np.maximum(with_ends(float(cost.replicates[0]), selective(cost, chosen, n_blocks)), 0.0),
+        "saving": _less(chosen, 1, float(cost.replicates[0]), float(mean_target(best, 1).replicates[0]), n_blocks),
+        "given_up": _less(chosen, 0, shown, shown_best, n_blocks),
+    }
+    for what, (middle, low, high) in values.items():
+        row |= {what: float(middle), f"{what}_low": float(low), f"{what}_high": float(high)}
+    return {**row, "floor_held": float(np.average(held, weights=rows))}
+
+
+def _less(chosen: list[ChosenArm], metric: int, value: float, best: float, n_blocks: int) -> Floats:
+    """(3,) the share by which a value is below that of the best arms; NaN where that is 0."""
+    if best <= 0.0:
+        return np.full(3, np.nan)
+    if all(each.arm == each.best for each in chosen):
+        return np.zeros(3)
+    target = ratio_target(chosen, metric)
+    if target is None:
+        return np.full(3, 1.0 - value / best)
+    low, high = selective(target, chosen, n_blocks, with_best=True)
+    return with_ends(1.0 - value / best, 1.0 - np.exp([high, low]))
 
 
 _CHANGES = ("segment", "alpha", "alpha_low", "alpha_high", "from_arm", "to_arm", "saving")
@@ -135,28 +172,13 @@ _CHANGES = ("segment", "alpha", "alpha_low", "alpha_high", "from_arm", "to_arm",
 def _changes(evidence: Evidence, each: SegmentEstimates) -> list[dict[str, Any]]:
     """The arms that are chosen as alpha grows, in order: each reaches the floor later and costs less than all before it."""
     rewards, costs = each.replicates["dr"]
-    arms = np.flatnonzero(each.usable)
-    top = rewards[:, arms].max(axis=1)
-    arm = best_choice(each)
+    top = rewards[:, each.usable].max(axis=1)
     rows = []
-    needed = {int(other): 1.0 - rewards[:, other] / np.maximum(top, 1e-300) for other in arms}
-    for other in sorted(needed, key=lambda other: float(needed[other][0])):
-        if costs[0, other] < costs[0, arm]:
-            middle, low, high = spread(needed[other], evidence.weights.shape[1])
-            saving = 1.0 - float(costs[0, other] / costs[0, best_choice(each)])
-            ends = (each.sums.arms[arm], each.sums.arms[other])
-            rows.append(dict(zip(_CHANGES, (each.sums.name, middle, max(low, 0.0), min(high, 1.0), *ends, saving), strict=True)))
-            arm = other
+    for alpha, arm, other in choice_steps(each):
+        needed = 1.0 - rewards[:, other] / np.maximum(top, 1e-300)
+        _, low, high = spread(needed, evidence.weights.shape[1])
+        best = float(costs[0, floor_choice(each, 0.0)])
+        saving = 1.0 - float(costs[0, other]) / best if best > 0.0 else math.nan
+        ends = (each.sums.arms[arm], each.sums.arms[other])
+        rows.append(dict(zip(_CHANGES, (each.sums.name, alpha, max(low, 0.0), min(high, 1.0), *ends, saving), strict=True)))
     return rows
-
-
-def _knee(points: Any) -> float:
-    """The alpha at which the saving is farthest above the straight line from no saving to the largest one.
-
-    The line runs over the share of quality given up. Ties go to the smallest alpha; 0 where nothing is saved.
-    """
-    saving, given_up = points["saving"].to_numpy(), np.maximum(points["given_up"].to_numpy(), 0.0)
-    if saving.max(initial=0.0) <= 0.0:
-        return 0.0
-    above = saving / saving.max() - given_up / max(float(given_up.max()), 1e-300)
-    return float(points["alpha"][int(np.argmax(above.round(9)))])

@@ -7,33 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.logs.aggregates import CC, MISSING, RR, Aggregates, C, LogSums, N, R, delay_edges
+from thrifty.logs.aggregates import MISSING, RR, Aggregates, C, LogSums, N, R, delay_edges
 from thrifty.logs.estimators import SegmentEstimates
+from thrifty.logs.outages import find_outages
+from thrifty.logs.price_course import price_changes
 from thrifty.logs.source import require_polars
 
-LISTED = 0.02
-"""Costs that vary by less than this share of their mean within a block of time are a price list; others are random."""
-
 _THIN_SHARE = 0.01
-_OUTAGE = 0.6  # a block whose rate is below this share of the arm's usual one
-_FEWEST = 30  # rows in a block before it is called an outage
-
-
-def prices_are_listed(sums: LogSums) -> bool:
-    """True if every arm of a segment has one price at a time, False if costs are random."""
-    cells = sums.sums
-    within = (cells[:, :, CC] - cells[:, :, C] ** 2 / np.maximum(cells[:, :, N], 1.0)).sum(axis=1)
-    totals = sums.totals
-    mean = totals[:, C] / np.maximum(totals[:, N], 1.0)
-    return bool((within <= totals[:, N] * (LISTED * np.maximum(mean, 1e-12)) ** 2 + 1e-12).all())
-
-
-def latest_price(sums: LogSums) -> NDArray[np.float64]:
-    """(K,) the mean cost of every arm in the last block in which it was used."""
-    rows = sums.sums[:, :, N]
-    last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
-    place = np.arange(rows.shape[0])
-    return np.asarray(sums.sums[place, last, C] / rows[place, last])
+_FEWEST = 30  # rows of an arm before its reward is said never to vary
 
 
 def median_delay_s(sums: LogSums) -> NDArray[np.float64]:
@@ -141,6 +122,7 @@ def _gaps(aggregates: Aggregates) -> list[str]:
 def _suspicions(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> list[str]:
     """Notes on what a person should check."""
     constant, outages, thin, repriced = [], [], [], []
+    pairs = sum(len(each.sums.arms) for each in estimates)
     for each in estimates:
         sums, totals = each.sums, each.sums.totals
         for place, arm in enumerate(sums.arms):
@@ -150,21 +132,13 @@ def _suspicions(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...])
                 constant.append(f"{name} (always {mean:g})")
             if n / sums.rows < _THIN_SHARE:
                 thin.append(f"{name} ({n / sums.rows:.2%})")
-            blocks = sums.sums[place]
-            enough = blocks[:, N] >= _FEWEST
-            low = enough & (blocks[:, R] < _OUTAGE * mean * blocks[:, N])
-            if low.any() and not aggregates.by_rows:
-                when = aggregates.starts[np.flatnonzero(low)]
-                outages.append(f"{name} ({moment(float(when[0]))} to {moment(float(when[-1]) + aggregates.width)})")
-        if prices_are_listed(sums):
-            means = sums.sums[:, :, C] / np.maximum(sums.sums[:, :, N], 1.0)
-            used = sums.sums[:, :, N] > 0
-            low = np.where(used, means, np.inf).min(axis=1)
-            high = np.where(used, means, -np.inf).max(axis=1)
+            outages += [
+                f"{name} ({_stretch(aggregates, one.first, one.last)}: {one.rate:.1%}, else {one.usual:.1%})"
+                for one in find_outages(sums.sums[place], pairs)
+            ]
             repriced += [
-                f"{arm} in {sums.name} ({low[place]:.4g} to {high[place]:.4g})"
-                for place, arm in enumerate(sums.arms)
-                if high[place] > 1.001 * low[place]
+                f"{name} ({one.before:.4g} to {one.after:.4g} {_when(aggregates, one.block)})"
+                for one in price_changes(sums.sums[place], pairs)
             ]
     kinds = (
         ("the reward never varies", constant),
@@ -173,6 +147,16 @@ def _suspicions(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...])
         ("the price changed", repriced),
     )
     return [f"{what}: {_some(names)}" for what, names in kinds if names]
+
+
+def _stretch(aggregates: Aggregates, first: int, last: int) -> str:
+    start, end = float(aggregates.starts[first]), float(aggregates.starts[last]) + aggregates.width
+    return f"rows {start + 1:,.0f} to {end:,.0f}" if aggregates.by_rows else f"{moment(start)} to {moment(end)}"
+
+
+def _when(aggregates: Aggregates, block: int) -> str:
+    start = float(aggregates.starts[block])
+    return f"from row {start + 1:,.0f} on" if aggregates.by_rows else f"about {moment(start)}"
 
 
 def _some(names: list[str], most: int = 4) -> str:

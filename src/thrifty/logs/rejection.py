@@ -25,7 +25,7 @@ from thrifty.compiled import driver, index, kernel, record
 from thrifty.logs.aggregates import Aggregates, N
 from thrifty.logs.bootstrap import interval
 from thrifty.logs.estimators import SegmentEstimates, strata_of
-from thrifty.logs.profile import prices_are_listed
+from thrifty.logs.price_course import prices_are_listed
 from thrifty.logs.reading import Log, LogBatch
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms

@@ -6,7 +6,7 @@ from thrifty.logs import Frontier
 from thrifty.logs.evidence import OVERALL
 from thrifty.reports.drawing import image
 from thrifty.reports.evidence import Origin, evidence_part, in_words, with_interval
-from thrifty.reports.frontier_charts import MOST_SEGMENTS, draw_frontier, draw_segments
+from thrifty.reports.frontier_charts import MOST_SEGMENTS, draw_frontier, draw_segments, first_of_each_choice
 from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, page_table, picture, render
 
 FRONTIER_SHOWN = "Quality against cost, and saving against alpha"
@@ -43,7 +43,7 @@ def frontier_page(found: Frontier) -> str:
 
 
 def _lead(found: Frontier) -> str:
-    knee = found.points.filter(segment=OVERALL, alpha=found.knees[OVERALL]).to_dicts()[0]
+    knee = found.knee_points.filter(segment=OVERALL).to_dicts()[0]
     return (
         f"At the knee, alpha {knee['alpha']:g}, always taking the cheapest arm above the floor would have saved "
         f"{in_words(knee, 'saving')} of the cost of always taking the best, for {in_words(knee, 'given_up')} of its "
@@ -53,7 +53,7 @@ def _lead(found: Frontier) -> str:
 
 def _points(found: Frontier) -> PageTable:
     names = ("alpha", "quality", "cost", "saved", "given up", "floor held", "rows")
-    rows = _without_repetitions(found.points.filter(segment=OVERALL).to_dicts())
+    rows = first_of_each_choice(found.points.filter(segment=OVERALL)).to_dicts()
     return page_table(dict.fromkeys(names, NUMBER), [_point_row(row) for row in rows])
 
 
@@ -77,12 +77,3 @@ def _changes(found: Frontier) -> PageTable:
         for row in found.changes.head(_MOST_CHANGES).to_dicts()
     ]
     return page_table(columns, rows)
-
-
-def _without_repetitions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without those that have the same quality and cost as the one before."""
-    kept = rows[:1]
-    for row in rows[1:]:
-        if (row["cost"], row["quality"]) != (kept[-1]["cost"], kept[-1]["quality"]):
-            kept.append(row)
-    return kept

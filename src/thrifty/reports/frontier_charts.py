@@ -49,7 +49,7 @@ def draw_segments(found: Frontier) -> "Figure":
 def _draw_plane(ax: "Axes", found: Frontier, points: Any) -> None:
     """Quality against cost, with what was done today."""
     (quality, *_), (cost, *_) = found.evidence.today
-    _draw_steps(ax, points, knee=found.knees[OVERALL])
+    _draw_steps(ax, points, found.knee_points.filter(segment=OVERALL))
     ax.plot(cost, quality, "X", color=COLOURS[1], markersize=8, zorder=4)
     ax.set(xlabel="cost a request", ylabel="quality (mean reward)")
     ax.set_title("Up and left is better; numbers are alphas", fontsize=9)
@@ -84,14 +84,14 @@ def _draw_segment(ax: "Axes", found: Frontier, estimates: Any) -> None:
     costs, rewards = estimates.cost()[usable], estimates.reward()[usable]
     ax.plot(costs, rewards, "o", color="#bbbbbb", markersize=3.5, zorder=2)
     points = found.points.filter(segment=name)
-    _draw_steps(ax, points, knee=found.knees[name])
+    _draw_steps(ax, points, found.knee_points.filter(segment=name))
     ax.set_title(f"{literal(name)}: {estimates.sums.rows:,} rows", fontsize=8)
     ax.tick_params(labelsize=6)
     ax.xaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.margins(0.14)
     names = [_shortened(estimates.sums.arms[arm]) for arm in usable]
-    steps = _steps(points).select("cost", "quality").to_numpy()
+    steps = first_of_each_choice(points).select("cost", "quality").to_numpy()
     label_points(ax, np.column_stack([costs, rewards]), names, fontsize=6, obstacles=steps)
 
 
@@ -104,14 +104,14 @@ def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}."
 
 
-def _steps(points: Any) -> Any:
-    """The points at which quality or cost change."""
-    return points.unique(subset=["cost", "quality"], keep="first", maintain_order=True)
+def first_of_each_choice(points: Any) -> Any:
+    """Of the points of one segment, or of all, those at which the choice changes."""
+    return points.unique(subset=["choice"], keep="first", maintain_order=True)
 
 
-def _draw_steps(ax: "Axes", points: Any, *, knee: float) -> None:
+def _draw_steps(ax: "Axes", points: Any, at_knee: Any) -> None:
     """The steps of a frontier, with their intervals; the knee is filled."""
-    steps = _steps(points)
+    steps = first_of_each_choice(points)
     cost, quality = steps["cost"].to_numpy(), steps["quality"].to_numpy()
     errors: dict[str, Any] = {
         f"{axis}err": np.maximum([middle - steps[f"{name}_low"].to_numpy(), steps[f"{name}_high"].to_numpy() - middle], 0.0)
@@ -119,13 +119,12 @@ def _draw_steps(ax: "Axes", points: Any, *, knee: float) -> None:
     }
     look: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 4, "linewidth": 1.0, "elinewidth": 0.8}
     ax.errorbar(cost, quality, **errors, **look, markerfacecolor="white", zorder=3)
-    at_knee = points.filter(alpha=knee)
     ax.plot(at_knee["cost"].to_numpy(), at_knee["quality"].to_numpy(), "o", color=COLOURS[0], markersize=6, zorder=5)
 
 
 def _label_steps(ax: "Axes", points: Any, *, today: tuple[float, float]) -> None:
     """Alpha beside each step that is far enough from the steps already labelled, and what was done today."""
-    steps = _steps(points)
+    steps = first_of_each_choice(points)
     places, alphas = steps.select("cost", "quality").to_numpy(), steps["alpha"].to_list()
     extent = np.maximum(np.ptp(places, axis=0), 1e-300)
     chosen: list[int] = []
