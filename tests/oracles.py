@@ -13,7 +13,7 @@ import numpy as np
 
 from thrifty.arrays import Floats, Integers
 from thrifty.problem import Instance
-from thrifty.streams import Stream, below, beta, make_streams, normal, uniform
+from thrifty.streams import Stream, below, beta, gamma, make_streams, normal, uniform
 
 
 @dataclass
@@ -25,7 +25,7 @@ class History:
     own: Stream
     rewards: list[list[float]] = field(default_factory=list)
     costs: list[list[float]] | None = None  # of every arm in the order they came; None where costs are known
-    cost_scale: float = 1.0
+    cost_scale: float | None = 1.0  # None where scale and spread are learnt
     rounds: int = 0
     committed: int | None = None
 
@@ -57,10 +57,25 @@ class History:
         return sum(self.costs[arm]) / len(self.costs[arm])
 
     def prices(self) -> list[float]:
-        """What every arm costs; where costs are unknown, the lower confidence bound of Algorithm 3."""
+        """What every arm costs; where costs are unknown, a lower confidence bound: that of Algorithm 3 if the scale is known."""
         if self.costs is None:
             return self.instance.costs.tolist()  # type: ignore[no-any-return]
-        return [max(self.mean_cost(arm) - self.cost_scale * self.radius(arm), 0.0) for arm in range(self.n_arms)]
+        if self.cost_scale is not None:
+            return [max(self.mean_cost(arm) - self.cost_scale * self.radius(arm), 0.0) for arm in range(self.n_arms)]
+        return [self.lowest_cost(arm) for arm in range(self.n_arms)]
+
+    def cost_deviation(self, arm: int) -> float:
+        """The standard deviation, with one outcome more whose deviation is the mean itself."""
+        assert self.costs is not None
+        mean = self.mean_cost(arm)
+        return math.sqrt(math.fsum([mean**2, *((cost - mean) ** 2 for cost in self.costs[arm])]) / len(self.costs[arm]))
+
+    def lowest_cost(self, arm: int) -> float:
+        """Where Student's t with n degrees of freedom, at the mean mu and a deviation in proportion to mu, has lost a factor T."""
+        mean, n = self.mean_cost(arm), len(self.rewards[arm])
+        if mean == 0.0:
+            return 0.0
+        return mean / (1 + self.cost_deviation(arm) / mean * math.sqrt(self.horizon ** (2 / (n + 1)) - 1))
 
 
 Twin = Callable[[History], int]
@@ -132,9 +147,20 @@ def _beta_draw(history: History, arm: int, *, a: float = 1.0, b: float = 1.0) ->
 
 
 def _cost_draw(history: History, arm: int) -> float:
-    """What the arm costs; where costs are unknown, a draw from its posterior on [0, cost_scale] with a uniform prior."""
+    """What the arm costs; where costs are unknown, a draw from a posterior.
+
+    Of costs in [0, cost_scale] a Beta with a uniform prior. If no scale is known, Student's t around the mean, cut off at 0.
+    """
     if history.costs is None:
         return history.mean_cost(arm)
+    if history.cost_scale is None:
+        mean, n = history.mean_cost(arm), len(history.costs[arm])
+        while mean > 0.0:
+            student = float(normal(history.own)) / math.sqrt(float(gamma(history.own, n / 2)) / (n / 2))
+            drawn = mean + history.cost_deviation(arm) / math.sqrt(n) * student
+            if drawn >= 0.0:
+                return drawn
+        return 0.0
     spent = sum(history.costs[arm]) / history.cost_scale
     return history.cost_scale * float(beta(history.own, 1.0 + spent, 1.0 + len(history.costs[arm]) - spent))
 
@@ -299,13 +325,13 @@ class InformationDirected:
         for arm in sorted(self.stale):
             self.draws[:, arm] = [_beta_draw(history, arm) for _ in range(self.n)]
             if history.costs is not None:
-                self.costs[:, arm] = [_cost_draw(history, arm) / history.cost_scale for _ in range(self.n)]
+                self.costs[:, arm] = [_cost_draw(history, arm) for _ in range(self.n)]
         self.stale = set()
         self.played = self._choose(history)
         return self.played
 
     def _choose(self, history: History) -> int:
-        each, costs = np.arange(self.n), self.costs
+        each, costs = np.arange(self.n), self.costs / self._unit(history)
         floors = (1 - history.instance.alpha) * self.draws.max(axis=1)
         optima = np.array([min(np.flatnonzero(self.draws[m] >= floors[m]), key=lambda a: (costs[m, a], a)) for m in each])
         quality = np.maximum(floors[:, None] - self.draws, 0).mean(axis=0)
@@ -320,6 +346,15 @@ class InformationDirected:
         if r.min() <= 0:
             return int(np.argmin(r))
         return self._mixture(history, r, v)
+
+    def _unit(self, history: History) -> float:
+        """What drawn costs are divided by."""
+        if history.costs is None:
+            return 1.0
+        if history.cost_scale is not None:
+            return history.cost_scale
+        means = [history.mean_cost(arm) for arm in range(history.n_arms)]
+        return (max(means) - min(means)) or max(means) or 1.0
 
     def _spread(self, drawn: Floats, optima: Integers) -> Floats:
         """The variance, over which arm is optimal, of every arm's conditional mean."""
@@ -700,6 +735,7 @@ def play(
     run: int = 0,
     *,
     cost_scale: float | None = None,
+    scale_is_known: bool = True,
 ) -> list[int]:
     """The arms a twin chooses in one run with Bernoulli rewards.
 
@@ -708,15 +744,15 @@ def play(
     world, own = make_streams(seed, np.array([[run, 0], [run, 1]]))
     history = History(instance, horizon, own, rewards=[[] for _ in range(instance.n_arms)])
     if cost_scale is not None:
-        history.costs, history.cost_scale = [[] for _ in range(instance.n_arms)], cost_scale
+        history.costs, history.cost_scale = [[] for _ in range(instance.n_arms)], cost_scale if scale_is_known else None
     arms = []
     with np.errstate(over="ignore"):  # the words of a stream wrap around
         for _ in range(horizon):
             arm = twin(history)
             history.rewards[arm].append(1.0 if uniform(world) < instance.means[arm] else 0.0)
             if history.costs is not None:
-                share = instance.costs[arm] / history.cost_scale
-                history.costs[arm].append(history.cost_scale if uniform(world) < share else 0.0)
+                assert cost_scale is not None
+                history.costs[arm].append(cost_scale if uniform(world) < instance.costs[arm] / cost_scale else 0.0)
             history.rounds += 1
             arms.append(arm)
     return arms

@@ -22,7 +22,7 @@ def test_policies_are_listed_one_line_each(capsys: pytest.CaptureFixture[str]) -
     assert main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("cs-ids:exchange=1,draws=30")
-    assert any(line.startswith("cs-etc:tau=auto,interval=paper,cost_scale=1 ") for line in lines)
+    assert any(line.startswith("cs-etc:tau=auto,interval=paper,cost_scale=auto ") for line in lines)
 
 
 def test_one_policy_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,16 @@ CASES: dict[str, tuple[Instance | World, str]] = {
     **{label: (INSTANCE, label) for label in oracles.SET_TWINS},
     **{f"{name} at alpha = 0": (Instance(INSTANCE.means, INSTANCE.costs, 0.0), name) for name in list_policies()},
     **{f"{name} at alpha = 1": (Instance(INSTANCE.means, INSTANCE.costs, 1.0), name) for name in list_policies()},
-    **{f"{name}, unknown costs": (UNKNOWN, name) for name, each in list_policies().items() if each.rule_for_unknown_costs},
+    **{
+        f"{name}, unknown costs": (UNKNOWN, f"{name}:cost_scale=1" if "cost_scale" in each.parameters else name)
+        for name, each in list_policies().items()
+        if each.rule_for_unknown_costs
+    },
+    **{
+        f"{name}, costs without a scale": (UNKNOWN, name)
+        for name, each in list_policies().items()
+        if each.rule_for_unknown_costs and "cost_scale" in each.parameters
+    },
 }
 
 

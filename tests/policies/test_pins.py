@@ -22,6 +22,7 @@ from thrifty.policies import (
     cs_ucb,
     exploration,
     information,
+    learnt_costs,
     one_shot_etc,
     posteriors,
 )
@@ -37,7 +38,7 @@ from thrifty.statistics import Outcome
 from thrifty.streams import beta, make_streams, normal
 
 INFINITE = math.inf
-SHARED = {"cost_scale": (1.0, 1e-300, INFINITE, False), "pending": (1.0, 0.0, 1.0, False)}
+SHARED = {"cost_scale": (None, 1e-300, INFINITE, False), "pending": (1.0, 0.0, 1.0, False)}
 BETA_PRIOR = {"a": (1.0, 1e-6, INFINITE, False), "b": (1.0, 1e-6, INFINITE, False)}
 TAU = {"tau": (None, 1, INFINITE, True), "cost_scale": SHARED["cost_scale"]}
 ELIMINATION: dict[str, tuple[float | None, float, float, bool]] = {
@@ -145,9 +146,9 @@ class TestPosteriors:
     def test_the_posterior_of_a_cost_is_on_its_scale(self) -> None:
         terms = terms_of("cs-ts:cost_scale=4", costs=None, n_arms=1, alpha=0.1, horizon=100)
         with np.errstate(over="ignore"):  # costs that sum to 2 of 4 a piece: 1/2 of a success in 3
-            shown = plain(posteriors.draw_cost)(terms, statistics([(3, 0.0)], costs=[2.0]), 0, stream())
+            shown = plain(learnt_costs.draw_cost)(terms, statistics([(3, 0.0)], costs=[2.0]), 0, stream())
             assert float(shown) == pytest.approx(4 * self.beta(1.5, 3.5))
-            more = plain(posteriors.draw_cost)(terms, statistics([(1, 0.0)], costs=[6.0]), 0, stream())
+            more = plain(learnt_costs.draw_cost)(terms, statistics([(1, 0.0)], costs=[6.0]), 0, stream())
             assert float(more) == pytest.approx(4 * self.beta(2.5, 1.0))
 
 
@@ -157,9 +158,9 @@ PRICES = {"sums": [(100, 50.0), (10_000, 5000.0)], "costs": [50.0, 4000.0]}
 
 class TestUnknownCosts:
     def test_a_cost_is_taken_at_its_lower_bound(self) -> None:
-        terms = terms_of("cs-ucb", costs=None, n_arms=2, alpha=0.1, horizon=100)
+        terms = terms_of("cs-ucb:cost_scale=1", costs=None, n_arms=2, alpha=0.1, horizon=100)
         stats = statistics([(100, 0.0), (0, 0.0)], costs=[80.0, 0.0])
-        lowest = plain(cs_ucb.lowest_cost)
+        lowest = plain(learnt_costs.lowest_cost)
         assert lowest(terms, stats, 0) == pytest.approx(0.8 - 0.303485, abs=1e-6)
         assert lowest(terms, stats, 1) == 0.0
         assert lowest(terms, statistics([(100, 0.0)], costs=[10.0]), 0) == 0.0  # 0.1 - 0.3 is below zero
@@ -172,7 +173,7 @@ class TestUnknownCosts:
     @pytest.mark.parametrize("name", ["cs-ucb", "cs-etc", "one-shot-etc", "cs-direct"])
     def test_the_arm_with_the_lowest_lower_bound_on_its_cost_is_taken(self, name: str) -> None:
         """Algorithm 3: costs 0.5 +- 0.30 and 0.4 +- 0.03. By the lower bounds 0.20 < 0.37; by the upper ones 0.80 > 0.43."""
-        terms = terms_of(name, costs=None, n_arms=2, alpha=0.9, horizon=100)
+        terms = terms_of(f"{name}:cost_scale=1", costs=None, n_arms=2, alpha=0.9, horizon=100)
         memory, stats = memory_of(name, terms), statistics(PRICES["sums"], costs=PRICES["costs"])  # type: ignore[arg-type]
         rule = policy(name).rule_for_unknown_costs
         assert rule is not None
@@ -192,7 +193,7 @@ class TestUnknownCosts:
         memory = memory_of("cs-ids", terms)
         memory.rewards[:], memory.costs[:] = [0.8, 0.2, 0.6, 0.5], [0.9, 0.1, 0.7, 0.3]
         plain(cs_ids.tally_optima)(terms, memory)
-        plain(cs_ids.weigh_arms)(terms, memory)
+        plain(cs_ids.weigh_arms)(terms, memory, 1.0)
         # Floors 0.4 and 0.3: arm 0 is optimal in the first draw, arm 1 in the second.
         # Regrets: arm 0 pays (0 + 0.4) / 2, arm 1 lacks (0.2 + 0) / 2. Its cost is below that of the optimal arm.
         assert memory.regret == pytest.approx([0.2, 0.1])
@@ -204,7 +205,7 @@ class TestUnknownCosts:
         memory = memory_of("cs-ids", terms)
         memory.rewards[:], memory.costs[:] = [0.8, 0.2, 0.6, 0.5], [0.5, 0.1, 0.3, 0.7]
         plain(cs_ids.tally_optima)(terms, memory)
-        plain(cs_ids.weigh_arms)(terms, memory)
+        plain(cs_ids.weigh_arms)(terms, memory, 1.0)
         # The floors 0.8 and 0.6 are the rewards of arm 0. Arm 1 lacks (0.6 + 0.1) / 2 and pays (0 + 0.4) / 2 more.
         assert memory.regret == pytest.approx([0.0, 0.35 + 0.2])
 
@@ -583,7 +584,7 @@ class TestIds:
         memory = memory_of("cs-ids", terms)
         memory.rewards[:] = [0.8, 0.2, 0.6, 0.5]
         plain(cs_ids.tally_optima)(terms, memory)
-        plain(cs_ids.weigh_arms)(terms, memory)
+        plain(cs_ids.weigh_arms)(terms, memory, 1.0)
         return memory
 
     def test_regret_and_information_by_hand(self) -> None:

@@ -48,7 +48,19 @@ def test_a_policy_that_learns_costs_chooses_as_its_obvious_twin(label: str, name
         instance.means.tolist(), [scaled(Bernoulli(cost / scale), scale) for cost in instance.costs.tolist()], instance.alpha
     )
     spec = label
-    if "cost_scale" in policy(label).parameters and scale != 1.0:
+    if "cost_scale" in policy(label).parameters:
         spec = f"{label}{',' if ':' in label else ':'}cost_scale={scale:g}"
     twin = {**oracles.TWINS, **oracles.SET_TWINS}[label]
     assert arms(world, spec) == oracles.play(twin, instance, HORIZON, seed=5, cost_scale=scale)
+
+
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+@pytest.mark.parametrize("name", INSTANCES)
+@pytest.mark.parametrize("label", [label for label in LEARNS_COSTS if "cost_scale" in policy(label).parameters])
+def test_a_policy_that_learns_scale_and_spread_chooses_as_its_obvious_twin(label: str, name: str, scale: float) -> None:
+    instance = INSTANCES[name]
+    world = World(
+        instance.means.tolist(), [scaled(Bernoulli(cost / scale), scale) for cost in instance.costs.tolist()], instance.alpha
+    )
+    twin = {**oracles.TWINS, **oracles.SET_TWINS}[label]
+    assert arms(world, label) == oracles.play(twin, instance, HORIZON, seed=5, cost_scale=scale, scale_is_known=False)

@@ -38,10 +38,16 @@ def _world(case: str, horizon: int) -> Instance | World:
     return random_costs(_ARMS) if "unknown" in case else _ARMS
 
 
+def _policy(case: str) -> str:
+    """The paper's rules know that costs are in [0, 1]."""
+    name = case.partition(",")[0]
+    return name if "known costs" in case and "unknown" not in case else f"{name}:cost_scale=1"
+
+
 def settings(scale: Scale) -> list[Setting]:
     """Arms whose costs are known, or Bernoulli with the same means."""
     return [
-        Setting(_world(case, horizon), case.partition(",")[0], horizon, _runs(scale), scale.seed)
+        Setting(_world(case, horizon), _policy(case), horizon, _runs(scale), scale.seed)
         for case in _CASES
         for horizon in _horizons(scale)
     ]

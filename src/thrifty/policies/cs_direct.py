@@ -14,8 +14,8 @@ from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.intervals import INTERVALS
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
-from thrifty.policies.cs_ucb import COST_SCALE, lowest_cost
 from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.learnt_costs import COST_SCALE, lowest_cost, settle_cost_scale
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
@@ -73,4 +73,5 @@ POLICY = Policy(
         "limit": Number(1.0, "most pulls of a dearer arm for the test, in units of (T/K)^(2/3)", low=0.0),
         "cost_scale": COST_SCALE,
     },
+    settle=settle_cost_scale,
 )

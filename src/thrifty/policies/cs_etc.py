@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from thrifty.arrays import Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
-from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
+from thrifty.policies.cs_ucb import INTERVAL
 from thrifty.policies.exploration import next_due, pulls_due, start_exploration, start_quota
 from thrifty.policies.ladder import Ladder, build_ladder, build_priced_ladder, cheapest_above, place, set_price
+from thrifty.policies.learnt_costs import COST_SCALE, lowest_cost, settle_cost_scale
 from thrifty.policies.maxima import Maximum, build_maximum, change, largest
 from thrifty.problem import Terms
 
@@ -85,6 +86,11 @@ def settle_tau(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
     return {**numbers, "tau": tau}
 
 
+def settle_both(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Fill in tau and cost_scale."""
+    return settle_cost_scale(terms, settle_tau(terms, numbers))
+
+
 TAU = Number(None, "exploration pulls per arm; by default (T/K)^(2/3), rounded up", low=1, whole=True)
 
 POLICY = Policy(
@@ -93,5 +99,5 @@ POLICY = Policy(
     rule=Rule(choose, init, observe),
     rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe_unknown_costs),
     parameters={"tau": TAU, "interval": INTERVAL, "cost_scale": COST_SCALE},
-    settle=settle_tau,
+    settle=settle_both,
 )

@@ -13,7 +13,8 @@ The ratio spreads its exploration over time. With a horizon one can do better: i
 before the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration.
 Where nobody knows T, t + outset stands in for it after t decisions.
 
-Where costs are unknown, they are drawn from posteriors as well, and v_a counts what a pull tells through its cost too.
+Where costs are unknown, they are drawn from posteriors as well (`learnt_costs`), in shares of the range of the arms' mean costs,
+or of `cost_scale` if it is given, and v_a counts what a pull tells through its cost too.
 
 Mistakes are not symmetric. To give up a cheap arm that was good enough costs its whole price gap for a long time. To keep one that
 was not costs its quality gap, which is small where mistakes are likely. So quality regret counts `leniency` times while deciding.
@@ -29,18 +30,19 @@ References
 
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Number, Policy, Rule
-from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.information import best_of_two, certainly, least, worth_knowing_now
+from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, draw_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
-from thrifty.policies.posteriors import PENDING, draw_cost, expected
+from thrifty.policies.posteriors import PENDING, expected
+from thrifty.problem import Terms
 from thrifty.streams import beta, uniform
 
 
@@ -104,7 +106,7 @@ def choose(terms, stats, memory, stream):
         return certainly(arm, memory.coin)
     renew_draws(terms, stats, memory, stream)
     tally_optima(terms, memory)
-    weigh_arms(terms, memory)
+    weigh_arms(terms, memory, cost_unit(terms, stats) if memory.cost_sums.size > 0 else 1.0)
     arm = worth_knowing_now(terms, memory.regret, memory.information)
     if memory.regret[arm] > memory.regret[least(memory.regret)]:
         return certainly(arm, memory.coin)
@@ -141,7 +143,7 @@ def renew_draws(terms, stats, memory, stream):
                 memory.rewards[cell] = beta(stream, weight * a, weight * b)
             if memory.cost_sums.size > 0:
                 for cell in range(arm, memory.costs.size, stats.size):
-                    memory.costs[cell] = draw_cost(terms, stats, arm, stream) / terms.parameters.cost_scale
+                    memory.costs[cell] = draw_cost(terms, stats, arm, stream)
 
 
 @kernel
@@ -192,8 +194,8 @@ def _slot(memory, optimal):
 
 
 @kernel
-def weigh_arms(terms, memory):
-    """Write r and v of every arm, from the draws."""
+def weigh_arms(terms, memory, unit):
+    """Write r and v of every arm, from the draws. Drawn costs are divided by `unit`."""
     n_draws, n_arms = memory.floors.size, memory.regret.size
     price = terms.parameters.exchange * terms.parameters.leniency
     memory.regret[:] = 0.0
@@ -201,7 +203,7 @@ def weigh_arms(terms, memory):
         for arm in range(n_arms):
             memory.regret[arm] += price * max(memory.floors[draw] - memory.rewards[draw * n_arms + arm], 0.0)
     if memory.cost_sums.size > 0:
-        _add_drawn_cost_gaps(terms, memory)
+        _add_drawn_cost_gaps(terms, memory, unit)
     else:
         for slot in range(memory.optimum[n_draws]):
             for arm in range(n_arms):
@@ -211,11 +213,11 @@ def weigh_arms(terms, memory):
         memory.regret[arm] /= n_draws
         memory.information[arm] = _spread(memory, memory.reward_sums, arm)
         if memory.cost_sums.size > 0:
-            memory.information[arm] += _spread(memory, memory.cost_sums, arm)
+            memory.information[arm] += _spread(memory, memory.cost_sums, arm) / (unit * unit)
 
 
 @kernel
-def _add_drawn_cost_gaps(terms, memory):
+def _add_drawn_cost_gaps(terms, memory, unit):
     n_draws, n_arms = memory.floors.size, memory.regret.size
     for draw in range(n_draws):
         row = draw * n_arms
@@ -224,7 +226,7 @@ def _add_drawn_cost_gaps(terms, memory):
             if memory.rewards[cell] >= memory.floors[draw]:
                 lowest = min(lowest, memory.costs[cell])
         for arm in range(n_arms):
-            memory.regret[arm] += max(memory.costs[row + arm] - lowest, 0.0)
+            memory.regret[arm] += max(memory.costs[row + arm] - lowest, 0.0) / unit
 
 
 @kernel
@@ -240,6 +242,11 @@ def _spread(memory, sums, arm):
         shift = sums[slot * n_arms + arm] / memory.counts[slot] - mean
         variance += memory.counts[slot] * shift * shift
     return variance / n_draws
+
+
+def settle(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Fill in outset and cost_scale."""
+    return settle_cost_scale(terms, settle_outset(terms, numbers))
 
 
 POLICY = Policy(
@@ -261,5 +268,5 @@ POLICY = Policy(
         "pending": PENDING,
         "cost_scale": COST_SCALE,
     },
-    settle=settle_outset,
+    settle=settle,
 )

@@ -1,7 +1,7 @@
 """CS-TS: score every arm by a draw from its posterior, play the cheapest whose score clears the floor.
 
 [Sinha2021] Algorithm 1 (TS). `prior` names the posterior that is drawn from; a file or a compiled function may be given instead.
-Where costs are unknown, they are drawn too, from Beta posteriors of cost / cost_scale: Thompson sampling of both.
+Where costs are unknown, they are drawn too (`learnt_costs`): Thompson sampling of both.
 Deviations: ties in cost go to the higher score, then to the lower index; the highest score is feasible even when it is negative.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, inlined, kernel
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
-from thrifty.policies.cs_ucb import COST_SCALE
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.posteriors import PENDING, draw_beta, draw_cost, draw_gaussian, draw_shrunk
+from thrifty.policies.learnt_costs import COST_SCALE, draw_cost, settle_cost_scale
+from thrifty.policies.posteriors import PENDING, draw_beta, draw_gaussian, draw_shrunk
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
@@ -76,4 +76,5 @@ POLICY = Policy(
         "pending": PENDING,
         "cost_scale": COST_SCALE,
     },
+    settle=settle_cost_scale,
 )

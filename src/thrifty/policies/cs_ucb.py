@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from thrifty.arrays import Integers
 from thrifty.compiled import builder, kernel
-from thrifty.intervals import INTERVALS, paper_level, radius
-from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
+from thrifty.intervals import INTERVALS
+from thrifty.policies.contract import KernelParameter, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.ladder import Ladder, build_ladder, build_priced_ladder, cheapest_above, place, set_price, top_score
-from thrifty.statistics import mean_cost
+from thrifty.policies.learnt_costs import COST_SCALE, lowest_cost, settle_cost_scale
 
 
 class UcbMemory(NamedTuple):
@@ -53,15 +53,6 @@ def observe_unknown_costs(terms, stats, memory, outcome):
     set_price(memory.upper, outcome.arm, lowest_cost(terms, stats, outcome.arm))
 
 
-@kernel
-def lowest_cost(terms, stats, arm):
-    """The lower confidence bound on an unknown cost in [0, cost_scale], after the paper's radius."""
-    width = terms.parameters.cost_scale * radius(paper_level(terms.horizon), max(stats[arm].seen, 1.0))
-    return max(mean_cost(stats, arm) - width, 0.0) if stats[arm].seen > 0.0 else 0.0
-
-
-COST_SCALE = Number(1.0, "the largest cost an outcome can have, where costs are unknown", low=1e-300)
-
 INTERVAL = KernelParameter(
     INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
 )
@@ -72,4 +63,5 @@ POLICY = Policy(
     rule=Rule(choose, init, observe),
     rule_for_unknown_costs=Rule(choose, init_unknown_costs, observe_unknown_costs),
     parameters={"interval": INTERVAL, "cost_scale": COST_SCALE},
+    settle=settle_cost_scale,
 )

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel
 from thrifty.policies.contract import Policy, Rule
-from thrifty.policies.cs_etc import TAU, settle_tau
-from thrifty.policies.cs_ucb import COST_SCALE, INTERVAL, lowest_cost
+from thrifty.policies.cs_etc import TAU, settle_both
+from thrifty.policies.cs_ucb import INTERVAL
 from thrifty.policies.exploration import next_due, pulls_due, start_exploration, start_quota
+from thrifty.policies.learnt_costs import COST_SCALE, lowest_cost
 from thrifty.policies.selection import cheapest_feasible
 
 
@@ -29,7 +30,8 @@ class OneShotMemory(NamedTuple):
 
 @builder
 def init(terms):
-    return OneShotMemory(start_exploration(), start_quota(), np.full(2, -1), np.ones(terms.costs.size), terms.costs.copy())
+    price = np.where(np.isnan(terms.costs), 0.0, terms.costs)
+    return OneShotMemory(start_exploration(), start_quota(), np.full(2, -1), np.ones(terms.costs.size), price)
 
 
 @kernel
@@ -63,5 +65,5 @@ POLICY = Policy(
     rule=Rule(choose, init),
     rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
     parameters={"tau": TAU, "interval": INTERVAL, "cost_scale": COST_SCALE},
-    settle=settle_tau,
+    settle=settle_both,
 )

@@ -46,14 +46,3 @@ def draw_shrunk(terms, stats, arm, stream):
     n = stats[arm].seen
     mean = stats[arm].reward_sum / (noise / prior + n)
     return mean + normal(stream) / math.sqrt(1.0 / prior + n / noise)
-
-
-@kernel
-def draw_cost(terms, stats, arm, stream):
-    """An unknown mean cost in [0, cost_scale]: cost_scale times a draw from Beta(1 + C, 1 + n - C).
-
-    n is the number of outcomes, and C the sum of their costs divided by cost_scale.
-    """
-    scale = terms.parameters.cost_scale
-    spent = stats[arm].cost_sum / scale
-    return scale * beta(stream, 1.0 + spent, 1.0 + max(stats[arm].seen - spent, 0.0))

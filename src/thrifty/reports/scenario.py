@@ -86,7 +86,7 @@ def draw_scenario(played: ScenarioResult) -> "Figure":
         axes.axhspan(floor, quality, color="#e8f1f8", zorder=0)
         axes.axhline(floor, color="#7a9db8", linewidth=0.8, linestyle="--", zorder=1)
         for number, (line, size) in enumerate(zip(lines, _sizes(lines), strict=True)):
-            _draw_line(axes, line, number, size=size, label=literal(_short(line, played)))
+            _draw_line(axes, line, number, size=size, label=literal(line.policy))
         axes.set_xlabel("dollars per 1,000 decisions")
         axes.set_ylabel("quality: expected reward per decision")
         legend = axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, title="cheapest first", title_fontsize=8)
@@ -122,12 +122,6 @@ def _about(played: ScenarioResult) -> str:
     return f"{played.scenario.title}; {played.rounds:,} decisions, {played.runs} runs, no horizon known; mean +- standard error"
 
 
-def _short(line: PolicyResult, played: ScenarioResult) -> str:
-    """The policy without the scale of the costs, which is the same for all policies that need it."""
-    scale = played.scenario.cost_scale
-    return line.policy if scale is None else line.policy.replace(f":cost_scale={scale:g}", "")
-
-
 def _absent(played: ScenarioResult) -> str:
     """The policies that cannot play this world, and why."""
     reasons: dict[str, list[str]] = {}
@@ -139,7 +133,7 @@ def _absent(played: ScenarioResult) -> str:
 def _rows(played: ScenarioResult) -> list[tuple[str, ...]]:
     return [
         (
-            _short(line, played),
+            line.policy,
             f"{line.quality:.4f} +- {line.quality_se:.4f}",
             f"{1000 * line.money:,.2f} +- {1000 * line.money_se:,.2f}",
             f"{100 * line.saved:+.1f}%",

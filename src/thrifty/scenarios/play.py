@@ -22,7 +22,7 @@ def usual_policies(scenario: Scenario) -> list[str]:
 
     >>> from thrifty.scenarios import checked_scenario
     >>> usual_policies(checked_scenario("llm"))[:2]
-    ['cs-ids:cost_scale=0.3+restart', 'cs-ids:cost_scale=0.3']
+    ['cs-ids+restart', 'cs-ids']
     """
     without = left_out(scenario)
     specs = {name: _spec(name, each, scenario) for name, each in list_policies().items() if name not in without}
@@ -40,15 +40,13 @@ def left_out(scenario: Scenario) -> dict[str, str]:
     for name, each in list_policies().items():
         if each.known_truths:
             reasons[name] = "knows the optimal arm; regret is measured against it"
-        elif scenario.cost_scale is not None and each.rule_for_unknown_costs is None:
+        elif not scenario.costs_known and each.rule_for_unknown_costs is None:
             reasons[name] = "needs to know the costs, and here they are unknown"
     return reasons
 
 
 def _spec(name: str, known: Policy, scenario: Scenario) -> str:
     """The policy with the settings that this world asks for."""
-    if "cost_scale" in known.parameters and scenario.cost_scale is not None:
-        return f"{name}:cost_scale={scenario.cost_scale:g}"
     if "weight" in known.parameters:
         return f"{name}:weight={scenario.weight:g}"
     # As published, eliminations may compare two equal arms for ever.

@@ -39,7 +39,7 @@ class Scenario:
     assumptions : what was assumed, one sentence each
     rounds : decisions in all, over all segments
     weight : lambda of the scalarised objective that is compared with, in reward per dollar
-    cost_scale : the largest bill a call can have, where costs are unknown
+    costs_known : whether prices are listed; otherwise a bill is seen only with its outcome
     make : (rounds) -> the segments
 
     """
@@ -49,7 +49,7 @@ class Scenario:
     assumptions: tuple[str, ...]
     rounds: int
     weight: float
-    cost_scale: float | None
+    costs_known: bool
     make: Callable[[int], list[ScenarioSegment]]
 
     def segments(self, rounds: int | None = None) -> list[ScenarioSegment]:
@@ -143,7 +143,7 @@ SCENARIOS = {
             ),
             120_000,
             2.0,
-            None,
+            True,
             _derived(SMS, alpha=0.1, delay=50.0, deadline=2000),
         ),
         Scenario(
@@ -157,7 +157,7 @@ SCENARIOS = {
             ),
             30_000,
             5.0,
-            0.3,
+            False,
             _derived(LLM, alpha=0.05, delay=20.0, deadline=2000),
         ),
         Scenario(
@@ -169,7 +169,7 @@ SCENARIOS = {
             ),
             100_000,
             0.02,
-            None,
+            True,
             _audiences,
         ),
         Scenario(
@@ -183,7 +183,7 @@ SCENARIOS = {
             ),
             60_000,
             0.2,
-            None,
+            True,
             _derived(PAYMENTS, alpha=0.02, delay=5.0, deadline=500),
         ),
     )
