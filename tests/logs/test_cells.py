@@ -204,3 +204,11 @@ def test_several_columns_make_a_segment_and_rare_ones_are_pooled(tmp_path: Path)
     assert log.tally.lines() == ["3 of 5 segments have fewer than 40 rows and are pooled (54 rows, --rare): DE/other, other"]
     with pytest.raises(ValueError, match="no column 'op' for --segment: did you mean 'o'"):
         Log(tmp_path / "a.csv", Columns(segment="c,op"))
+
+
+def test_beyond_five_thousand_segments_the_rare_ones_are_pooled_by_themselves() -> None:
+    names = [f"s{number}" for number in range(6000)] + ["big"] * 2000
+    rows = polars.DataFrame({"arm": ["a", "b"] * 4000, "reward": [1, 0] * 4000, "cost": [1] * 8000, "merchant": names})
+    log = Log(rows, Columns(segment="merchant"))
+    assert {each.name: each.rows for each in aggregate(log).segments} == {"big": 2000, "other": 6000}
+    assert log.tally.lines() == ["6,000 of 6,001 segments have fewer than 60 rows and are pooled (6,000 rows, --rare): other"]

@@ -111,20 +111,24 @@ class Cells:
         return np.asarray(found, np.int64)
 
     def _fit_pairs(self) -> None:
+        """Make room for all pairs; blocks become fewer rather than memory larger than the budget."""
         while len(self.pairs) > self.sums.shape[0]:
+            while 2 * self.sums.size > CELL_BUDGET:
+                self._halve_blocks()
             self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)])
             self.extremes = np.concatenate([self.extremes, np.tile([np.inf, 0.0], (self.extremes.shape[0], 1))])
             self.delays = np.concatenate([self.delays, np.zeros_like(self.delays)])
-        while self.sums.size > CELL_BUDGET:
-            if self._limit <= FEWEST_BLOCKS:
-                raise ValueError(
-                    f"the log has {len(self.pairs):,} pairs of segment and arm, too many to sum up: name a coarser --segment, or "
-                    "pool rare ones with --rare 1000"
-                )
-            self._limit //= 2
-            while self.used_blocks().max(initial=0) >= self._limit:
-                self._double_width()
-            self.sums = self.sums[:, : self._limit].copy()
+
+    def _halve_blocks(self) -> None:
+        if self._limit <= FEWEST_BLOCKS:
+            raise ValueError(
+                f"the log has {len(self.pairs):,} pairs of segment and arm, too many to sum up: name a coarser --segment, or pool "
+                "rare ones with --rare 1000"
+            )
+        self._limit //= 2
+        while self.used_blocks().max(initial=0) >= self._limit:
+            self._double_width()
+        self.sums = self.sums[:, : self._limit].copy()
 
     def _make_room(self, when: float) -> None:
         """Move or widen the blocks until one of them contains `when`."""
