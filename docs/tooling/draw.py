@@ -19,6 +19,7 @@ MEANINGS = {
     "theory": "bounds, factory, reduction",
     "sweep": "many settings, on cores or a cluster",
     "findings": "results of questions",
+    "questions": "further questions to a log",
     "logs": "reads a log and estimates",
     "simulation": "the compiled loop, runs, results",
     "service": "HTTP, keys, metrics",

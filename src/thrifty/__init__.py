@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from thrifty.advice import Criteria, Effort, recommend
     from thrifty.client import AsyncClient, Client
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
-    from thrifty.logs import Columns, Log, frontier, replay
+    from thrifty.logs import Columns, Log, examine, frontier, replay
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
+    from thrifty.questions import compare_arms, power, value_of, with_prices
     from thrifty.router import Router
     from thrifty.simulation import Runs, simulate
 
@@ -27,8 +28,9 @@ _HOMES = {
     "thrifty.advice": ("Criteria", "Effort", "recommend"),
     "thrifty.client": ("AsyncClient", "Client"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
-    "thrifty.logs": ("Columns", "Log", "frontier", "replay"),
+    "thrifty.logs": ("Columns", "Log", "examine", "frontier", "replay"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
+    "thrifty.questions": ("compare_arms", "power", "value_of", "with_prices"),
     "thrifty.router": ("Router",),
     "thrifty.simulation": ("Runs", "simulate"),
 }
@@ -53,13 +55,18 @@ __all__ = [
     "Runs",
     "Terms",
     "World",
+    "compare_arms",
+    "examine",
     "frontier",
     "list_policies",
     "policy",
+    "power",
     "recommend",
     "replay",
     "scaled",
     "simulate",
+    "value_of",
+    "with_prices",
 ]
 
 

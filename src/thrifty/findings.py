@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.table import Table
+from thrifty.table import Table, aligned
 
 
 class Findings(ABC):
@@ -65,6 +65,11 @@ class Findings(ABC):
         from thrifty.reports.notebook import findings_files
 
         return write_files(Path(folder), findings_files(self))
+
+    def to_text(self) -> str:
+        """The sentence and the table with all its rows, as text."""
+        table = self.table()
+        return f"{self.headline()}\n{aligned([tuple(table.columns), *table.rows()])}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.headline()}>"

@@ -20,6 +20,7 @@ class _Parser(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from thrifty.cli import (
+        arms,
         check_policy,
         compare,
         example_log,
@@ -27,16 +28,18 @@ def build_parser() -> argparse.ArgumentParser:
         leaderboard,
         log,
         policies,
+        power,
         recommend,
         replay,
         reproduce,
         scenario,
         serve,
+        value,
         warm,
     )
 
     simulating, serving = (policies, check_policy, compare, leaderboard, reproduce, scenario), (serve, warm, log)
-    asking = (replay, frontier, recommend, example_log)
+    asking = (replay, frontier, recommend, power, arms, value, example_log)
     parser = _Parser(prog="thrifty", description="The cheapest arm that is good enough, learnt online.")
     parser.add_argument("--version", action="version", version=f"thrifty {__version__}")
     commands: Any = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)

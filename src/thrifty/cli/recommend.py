@@ -5,8 +5,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, read_alphas, split_policies
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, refusals, show_range
 from thrifty.cli.progress import ProgressBar
+from thrifty.cli.what_if import add_prices, examine_log, price_notes
 from thrifty.files import write_files
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--soft", action="store_true", help="alpha is no limit: only --exchange counts")
     parser.add_argument("--name", default="advised", help="the name of the router to make; default %(default)s")
+    add_prices(parser)
     add_count(parser, "--rounds", "decisions of a simulated run", 10_000)
     add_count(parser, "--worlds", "simulated worlds for each segment", 16)
     add_count(parser, "--most", "recommend for so many segments, those with the most rows", 60)
@@ -54,18 +56,16 @@ def run(options: argparse.Namespace) -> None:
 
     with RowCount() as rows, ProgressBar("playing", "game") as bar:
         found = recommend(
-            open_log(options),
+            examine_log(options, rows),
             read_alphas(options.alpha),
             policies=split_policies(options.policies),
             criteria=Criteria(options.exchange, 0.0 if options.soft else options.confidence),
             effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
-            seed=options.seed,
-            reading=rows.show_rows,
             progress=bar,
         )
     if options.out is not None:
         write_files(options.out, recommendation_files(found, name=options.name))
-    print(_as_json(found, options.name) if options.json else _as_text(found))
+    print(_as_json(found, options.name) if options.json else "\n".join([_as_text(found), *bullets(price_notes(options))]))
 
 
 def _as_json(found: "Recommendation", name: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from thrifty.advice import Recommendation
 from thrifty.findings import Findings
 from thrifty.logs import Frontier, Replay
+from thrifty.questions import ArmComparison, Power, RoutingValue
 from thrifty.reports.drawing import checked_picture_path, save
 from thrifty.reports.forest import Forest, draw_forest
 from thrifty.reports.frontier import frontier_files
@@ -46,10 +47,30 @@ def _draw_replay(found: Replay) -> "Figure":
     return draw_forest(Forest(rows, columns, "What other choices would have brought and saved, with 95% intervals"))
 
 
+def _draw_power(found: Power) -> "Figure":
+    rows = {f"{row['segment']}: {row['arm']} ({row['verdict']})": row for row in found.arms.to_dicts()}
+    return draw_forest(Forest(rows, {"margin": "margin above the floor"}, found.headline(), zero=True))
+
+
+def _draw_arms(found: ArmComparison) -> "Figure":
+    rows = {f"{row['segment']}: {row['arm']} less {row['other']}": row for row in found.pairs.to_dicts()}
+    columns = {"difference": "difference of mean reward", "cost_difference": "difference of cost"}
+    return draw_forest(Forest(rows, columns, "Arm less arm; all intervals hold at once with 95%", zero=True))
+
+
+def _draw_value(found: RoutingValue) -> "Figure":
+    rows = {row["segment"]: row for row in found.segments.to_dicts()}
+    columns = {"reward_change": "change of mean reward against today", "saving": "share of today's cost saved"}
+    return draw_forest(Forest(rows, columns, "The given routing against today, with 95% intervals", zero=True))
+
+
 _DRAWINGS: dict[type, Callable[[Any], "Figure"]] = {
     Frontier: draw_frontier,
     Recommendation: draw_choices,
     Replay: _draw_replay,
+    Power: _draw_power,
+    ArmComparison: _draw_arms,
+    RoutingValue: _draw_value,
 }
 _REPORTS: dict[type, Callable[[Any], dict[str, bytes]]] = {
     Frontier: frontier_files,
