@@ -53,7 +53,7 @@ def test_shares_are_read_from_a_file(tmp_path: Path) -> None:
     path.write_text("arm\nElm\n")
     with pytest.raises(ValueError, match="must have the columns arm and share"):
         Routing.load(str(path))
-    with pytest.raises(ValueError, match="cannot read the shares in .*nowhere.csv"):
+    with pytest.raises(ValueError, match=r"cannot read the shares in .*nowhere\.csv"):
         Routing.load(str(tmp_path / "nowhere.csv"))
 
 
