@@ -27,6 +27,7 @@ RUN_HERE = {
     "docs/how-to/compare.md": 5,
     "docs/how-to/embed.md": 7,
     "docs/how-to/own-policy.md": 4,
+    "docs/how-to/logs.md": 5,
     "docs/how-to/sweep.md": 2,
     "docs/how-to/reproduce.md": 1,
     "docs/service.md": 2,
