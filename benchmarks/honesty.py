@@ -160,7 +160,7 @@ def in_parallel(function: Callable[[Any], Any], tasks: list[Any]) -> Iterable[An
 # --- alarms
 
 
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "small rates": {"rates": (0.02, 0.01, 0.03), "rows": 20_000},
     "random costs": {"cost_cv": 0.8, "rows": 20_000},
     "few rows": {"rates": (0.3, 0.2, 0.1), "rows": 1500, "cost_cv": 0.8},
@@ -216,6 +216,59 @@ def alarms(logs: int, first_seed: int) -> list[dict[str, Any]]:
     return table
 
 
+# --- confounding
+
+
+def confounded_log(seed: int, *, confounded: bool, rows: int = 6000) -> polars.DataFrame:
+    """Two good arms and a cheap one; requests are easy or hard (`difficulty`, 0 to 1), and the better arm gets the hard ones.
+
+    The good arm is the best for every request, and looks worse than the others by its mean. `region` and `device` are noise, and
+    `size` goes with the difficulty.
+    """
+    rng = np.random.default_rng([seed, 11])
+    difficulty = rng.random(rows)
+    pull = 3.0 * (difficulty - 0.5) if confounded else np.zeros(rows)
+    weights = np.exp(np.column_stack([pull, 0.0 * pull, -pull]))
+    arm = (rng.random((rows, 1)) > np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)[:, :2]).sum(axis=1)
+    rate = np.array([0.95, 0.90, 0.82])[arm] - 0.45 * difficulty
+    return polars.DataFrame(
+        {
+            "arm": [("good", "fair", "cheap")[code] for code in arm],
+            "reward": (rng.random(rows) < rate).astype(float),
+            "cost": np.array([3.0, 2.0, 1.0])[arm],
+            "difficulty": difficulty.round(3),
+            "size": (100.0 * difficulty + 40.0 * rng.random(rows)).round(1),
+            "region": [("north", "south", "east", "west")[code] for code in rng.integers(0, 4, rows)],
+            "device": [("phone", "desk")[code] for code in rng.integers(0, 2, rows)],
+            "ticket": [f"t{code}" for code in rng.permutation(rows)],
+        }
+    )
+
+
+def _confound(task: tuple[str, int]) -> dict[str, float]:
+    kind, seed = task
+    log = confounded_log(seed, confounded=kind != "randomised")
+    if kind == "hidden":
+        log = log.drop("difficulty", "size")
+    found = frontier(Log(log), [0.0])
+    verdict = found.verdict
+    return {
+        "called confounded": "the choice follows" in verdict and "follows none" not in verdict,
+        "called randomised": verdict.startswith("randomised"),
+        "right arm named": found.points.filter(segment="all")["arm"].item() == "good",
+        "bound in the headline": "hidden cause" in found.headline(),
+    }
+
+
+def confounding(logs: int, first_seed: int) -> list[dict[str, Any]]:
+    """By kind of log: what the headline says, and whether the best arm is named."""
+    table = []
+    for kind in ("confounded", "randomised", "hidden"):
+        found = list(in_parallel(_confound, [(kind, first_seed + number) for number in range(logs)]))
+        table.append({"log": kind, **{name: f"{np.mean([one[name] for one in found]):.0%}" for name in found[0]}})
+    return table
+
+
 # --- the page
 
 
@@ -233,7 +286,7 @@ def _cell(value: Any) -> str:
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ("coverage", "alarms")
+    parts = ("coverage", "confounding", "alarms")
     parser.add_argument("what", nargs="*", choices=parts, default=list(parts))
     parser.add_argument("--logs", type=int, default=300, help="generated logs of each kind")
     parser.add_argument("--log-rows", type=int, default=3000, help="rows of each log of the coverage")
@@ -250,6 +303,13 @@ def main() -> None:
             "## Do the intervals of the named arm hold the truth?",
             f"{options.logs} logs of each kind, {options.log_rows:,} rows each.",
             table(coverage(options.logs, options.log_rows, options.seed)),
+        ]
+    if "confounding" in options.what:
+        text += [
+            "## Is a confounded log called so?",
+            f"{options.logs} logs of each kind, 6,000 rows, no propensities. The good arm is the best for every request. In a "
+            "confounded log it gets the hard requests, so that it looks worst; the difficulty is a column, or (hidden) is not.",
+            table(confounding(options.logs, options.seed)),
         ]
     if "alarms" in options.what:
         text += [

@@ -44,7 +44,7 @@ def found(request: Any) -> Findings:
 def test_the_repr_is_one_short_line(found: Findings) -> None:
     assert repr(found).startswith(f"<{type(found).__name__}: ")
     assert "\n" not in repr(found)
-    assert len(repr(found)) < 200
+    assert len(repr(found)) < 260
 
 
 def test_the_table_is_html_markdown_and_latex_with_names_escaped(found: Findings) -> None:

@@ -32,6 +32,9 @@ _COST_FLAGS = {
     "--chain": ("COLUMNS", "columns that the attempts of one request share, such as customer,amount: they count as one request"),
     "--within": ("TIME", "the longest time between two attempts of a chain, such as 60s or 5m; default 60s"),
 }
+_CAUSE_FLAGS = {
+    "--after": ("COLUMNS", "other columns that became known only after the choice, such as latency: it is not tested against them"),
+}
 _TEXT_FLAGS = {
     "--decimal": ("SIGN", "comma or point, if the numbers do not show it"),
     "--time-format": ("FORMAT", "day-first, month-first, s, ms, us, ns (since 1970) or a pattern such as %%d.%%m.%%y"),
@@ -40,7 +43,7 @@ _TEXT_FLAGS = {
     "--encoding": ("NAME", "of a text file, such as latin-1; default UTF-8, or UTF-16 with a byte order mark"),
 }
 _OTHERS = ("success", "missing", "deadline_s", "rare")
-_COLUMNS = (*(flag[2:].replace("-", "_") for flag in (*_COLUMN_FLAGS, *_COST_FLAGS, *_TEXT_FLAGS)), *_OTHERS)
+_COLUMNS = (*(flag[2:].replace("-", "_") for flag in (*_COLUMN_FLAGS, *_COST_FLAGS, *_CAUSE_FLAGS, *_TEXT_FLAGS)), *_OTHERS)
 
 
 def add_log(parser: Any) -> None:
@@ -68,7 +71,7 @@ def _add_columns(group: Any) -> None:
     for flag, meaning in _COLUMN_FLAGS.items():
         group.add_argument(flag, metavar="COLUMN", help=meaning)
     group.add_argument("--success", metavar="STATUSES", help="statuses that count as a reward of 1, separated by commas")
-    for flag, (value, meaning) in (_COST_FLAGS | _TEXT_FLAGS).items():
+    for flag, (value, meaning) in (_COST_FLAGS | _CAUSE_FLAGS | _TEXT_FLAGS).items():
         group.add_argument(flag, metavar=value, help=meaning)
     group.add_argument("--columns", metavar="FILE", help="a TOML file with any of these settings")
 
@@ -132,6 +135,8 @@ def describe(evidence: "Evidence") -> dict[str, Any]:
         "span": evidence.profile.span,
         "notes": list(evidence.profile.notes),
         "assumptions": list(assumptions(evidence)),
+        "verdict": evidence.confounding.verdict(),
+        "choice_follows": [each.__dict__ for each in evidence.confounding.followed],
     }
 
 

@@ -11,7 +11,7 @@ from thrifty.files import write_files
 if TYPE_CHECKING:
     from thrifty.logs import Frontier
 
-_HEADER = ("alpha", "quality", "95%", "cost", "saving", "95%", "given up", "floor held")
+_HEADER = ("alpha", "arm", "quality", "95%", "cost", "saving", "95%", "given up", "floor held")
 _MOST_CHANGES = 40
 
 
@@ -46,20 +46,25 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _as_json(found: "Frontier") -> str:
+    from thrifty.logs.evidence import finite
+
     body = {
+        "verdict": found.verdict,
         "points": found.points.to_dicts(),
         "changes": found.changes.to_dicts(),
         "knees": found.knees,
         "refused": found.refused,
     }
-    return json.dumps({**describe(found.evidence), **body})
+    return json.dumps(finite({**describe(found.evidence), **body}), allow_nan=False)
 
 
 def _as_text(found: "Frontier") -> str:
     from thrifty.logs.evidence import OVERALL, assumptions
     from thrifty.table import aligned
 
-    rows = [_as_row(row) for row in found.points.filter(segment=OVERALL).to_dicts()]
+    alone = [name for name in found.knees if name != OVERALL]
+    shown = found.points.filter(segment=alone[0] if len(alone) == 1 else OVERALL)  # one segment names its arms
+    rows = [_as_row(row) for row in shown.to_dicts()]
     changes = [_as_change(row) for row in found.changes.to_dicts()]
     more = [f"and {len(changes) - _MOST_CHANGES} more"] if len(changes) > _MOST_CHANGES else []
     parts = [
@@ -68,7 +73,8 @@ def _as_text(found: "Frontier") -> str:
         "",
         aligned([_HEADER, *rows]),
         "",
-        f"knee at alpha {found.knees[OVERALL]:g}",
+        found.headline(),
+        *_warnings(found),
         "alphas at which the choice changes:",
         *bullets([*changes[:_MOST_CHANGES], *more]),
         "",
@@ -78,9 +84,16 @@ def _as_text(found: "Frontier") -> str:
     return "\n".join(parts)
 
 
+def _warnings(found: "Frontier") -> list[str]:
+    """A line where the numbers above it are not to be trusted, or are not defined."""
+    free = found.points["saving"].is_nan().any()
+    return ["nothing costs anything in this log: there is no saving; check --cost or give --prices"] if free else []
+
+
 def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{row['alpha']:g}",
+        row["arm"] or "each its own",
         f"{row['quality']:.4f}",
         show_range(row, "quality", ".4f"),
         f"{row['cost']:.4g}",

@@ -75,6 +75,7 @@ def _as_text(found: "Replay") -> str:
         "",
         aligned([_HEADER, *rows]),
         "",
+        found.evidence.confounding.verdict(),
         "saving is against today; assumptions:",
         *bullets(found.assumptions),
     ]

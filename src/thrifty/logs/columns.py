@@ -42,6 +42,7 @@ class Columns:
     chain : the columns that retries of one request share, such as "customer,amount": rows that agree in them and follow each other
         `within` count as one request, which went to the arm of the first
     within : the longest time between two attempts of one chain, such as "60s" or "5m"
+    after : other columns that became known only after the choice, such as "latency,error": the choice cannot follow them
     rare : segments with fewer rows are pooled as "other"; None pools only if there are more than 5,000 segments
     decimal : "comma" or "point"; None for what the numbers show
     time_format : "day-first", "month-first", "s", "ms", "us", "ns" or a pattern such as "%d.%m.%y"; None for what the times show
@@ -69,6 +70,7 @@ class Columns:
     fees: Fees | None = None
     chain: str | Sequence[str] | None = None
     within: str | float = "60s"
+    after: str | Sequence[str] = ()
     rare: int | None = None
     decimal: str | None = None
     time_format: str | None = None
@@ -79,6 +81,7 @@ class Columns:
     def __post_init__(self) -> None:
         success = (self.success,) if isinstance(self.success, str) else self.success
         object.__setattr__(self, "success", tuple(success))
+        object.__setattr__(self, "after", _names(self.after))
         self._check_settings()
         if self.chain is not None and self.time is None:
             raise ValueError("chains of attempts need the time of every row: name its column with --time")
@@ -168,6 +171,9 @@ class Columns:
                 flag = f"--{re.sub('_[0-9]+$', '', meaning).replace('_', '-')}"
                 also = " (or give prices by arm with --prices)" if meaning == "cost" else ""
                 raise ValueError(f"no column {name!r} for {flag}: {hint}{also}")
+        for name in self.after:
+            if name not in present:
+                raise ValueError(f"no column {name!r} for --after: {did_you_mean(name, present, otherwise=', '.join(present))}")
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ class Replay(Findings):
     def headline(self) -> str:
         """What was evaluated."""
         names = ", ".join(self.policies["policy"].unique(maintain_order=True).to_list())
-        return f"{self.evidence.aggregates.rows:,} rows, {len(self.evidence.estimates)} segments; {names}"
+        about = f"{self.evidence.aggregates.rows:,} rows, {len(self.evidence.estimates)} segments; {names}"
+        return f"{about} ({self.evidence.confounding.verdict()})"
 
     def table(self) -> Table:
         """Every policy by its first estimator."""

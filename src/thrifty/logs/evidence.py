@@ -10,6 +10,7 @@ import numpy as np
 from thrifty.arrays import Floats
 from thrifty.logs.aggregates import Aggregates, C, R, aggregate
 from thrifty.logs.bootstrap import REPLICATES, block_weights, interval
+from thrifty.logs.confounding import Confounding, examine_choice
 from thrifty.logs.estimators import SegmentEstimates, estimate_segment
 from thrifty.logs.posterior import RewardPosterior
 from thrifty.logs.profile import Profile, profile
@@ -27,13 +28,14 @@ OVERALL = "all segments"
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The result of `examine`: aggregates, bootstrap weights, the estimates of every segment, and a profile."""
+    """The result of `examine`: aggregates, bootstrap weights, the estimates of every segment, a profile, how arms were chosen."""
 
     log: Log
     aggregates: Aggregates
     weights: Floats
     estimates: tuple[SegmentEstimates, ...]
     profile: Profile
+    confounding: Confounding
     seed: int
 
     @property
@@ -71,7 +73,7 @@ class Beliefs:
 
 
 def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evidence:
-    """Read the log once and estimate everything that does not need another pass.
+    """Read the log and estimate what every arm brings and costs. Without propensities it is read again, to test the choice.
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
@@ -83,7 +85,12 @@ def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evi
     replicates = REPLICATES if len(aggregates.segments) <= MANY_SEGMENTS else FEW_REPLICATES
     weights = block_weights(aggregates.starts.size, replicates, seed=seed)
     estimates = tuple(estimate_segment(each, weights, weighted=aggregates.weighted) for each in aggregates.segments)
-    return Evidence(log, aggregates, weights, estimates, profile(aggregates, estimates), seed)
+    confounding = Confounding("logged")
+    if not aggregates.weighted:
+        days = (aggregates.last - aggregates.first) / 86_400.0 if aggregates.timed else 0.0
+        report = None if progress is None else lambda rows: progress("testing the choice", rows)
+        confounding, estimates = examine_choice(log, estimates, days, report)
+    return Evidence(log, aggregates, weights, estimates, profile(aggregates, estimates), confounding, seed)
 
 
 def logged_value(estimates: Sequence[SegmentEstimates], weights: Floats) -> tuple[Floats, Floats]:

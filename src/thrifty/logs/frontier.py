@@ -23,6 +23,7 @@ from thrifty.logs.selective import (
     selective,
     with_ends,
 )
+from thrifty.logs.sensitivity import hidden_odds
 from thrifty.logs.source import require_polars
 from thrifty.problem import checked_alpha
 from thrifty.table import Table
@@ -40,7 +41,8 @@ class Frontier(Findings):
     the floor holds. `choice` is a number; rows with the same number name the same arms. `arm_now` is the arm that would be chosen
     at the latest prices. `changes` lists the alphas at which a segment changes to a cheaper arm. `knee_points` has, per segment and
     overall, the same row at the knee: the alpha after which a further saving costs the most quality. `refused` lists the segments
-    that have no estimate, and why.
+    that have no estimate, and why. `hidden_odds` is how many times a hidden cause would have to change the odds of the choice to
+    refute it; null where propensities are logged, or where nothing would.
     """
 
     points: Any
@@ -63,7 +65,14 @@ class Frontier(Findings):
         """What alpha buys at the knee."""
         knee = self.knee_points.filter(segment=OVERALL).to_dicts()[0]
         about = f"{self.evidence.aggregates.rows:,} rows, {len(self.knees) - 1} segments"
-        return f"{about}; at alpha {knee['alpha']:g} saves {knee['saving']:.1%} for {knee['given_up']:.1%} of the best quality"
+        bought = f"at alpha {knee['alpha']:g} saves {knee['saving']:.1%} for {knee['given_up']:.1%} of the best quality"
+        return f"{about}; {bought} ({self.verdict})"
+
+    @property
+    def verdict(self) -> str:
+        """How far the comparison of arms can be trusted, and what would refute the choice at the knee."""
+        odds = self.knee_points.filter(segment=OVERALL)["hidden_odds"].item()
+        return self.evidence.confounding.verdict(odds)
 
     def table(self) -> Table:
         """The points of all segments together."""
@@ -107,7 +116,8 @@ def frontier(
     changes = pl.DataFrame(
         [row for each in segments for row in _changes(evidence, each)], infer_schema_length=None, schema=_CHANGES
     )
-    points, knee_points = (pl.DataFrame(each, infer_schema_length=None) for each in (rows, at_knee))
+    odds = {"hidden_odds": pl.Float64}  # a column of nulls where nothing can refute the choice
+    points, knee_points = (pl.DataFrame(each, infer_schema_length=None, schema_overrides=odds) for each in (rows, at_knee))
     return Frontier(points, changes, knee_points, refused, evidence)
 
 
@@ -150,7 +160,8 @@ def _point(evidence: Evidence, chosen: list[ChosenArm], beliefs: Beliefs, name: 
     }
     for what, (middle, low, high) in values.items():
         row |= {what: float(middle), f"{what}_low": float(low), f"{what}_high": float(high)}
-    return {**row, "floor_held": float(np.average(held, weights=rows))}
+    odds = math.inf if evidence.aggregates.weighted else hidden_odds(chosen)
+    return {**row, "floor_held": float(np.average(held, weights=rows)), "hidden_odds": odds if odds < math.inf else None}
 
 
 def _less(chosen: list[ChosenArm], metric: int, value: float, best: float, n_blocks: int) -> Floats:

@@ -11,7 +11,8 @@ from thrifty.logs.selective import floor_choice
 LARGEST = 0.3
 """The largest alpha that is looked at."""
 
-_DIGITS = 4
+_DIGITS = 3
+_NEAREST, _FARTHEST = 0.005, 0.02  # how far above the change the knee lies
 
 
 def choice_steps(estimates: SegmentEstimates) -> list[tuple[float, int, int]]:
@@ -37,8 +38,9 @@ def choice_steps(estimates: SegmentEstimates) -> list[tuple[float, int, int]]:
 def knee(segments: Sequence[SegmentEstimates]) -> float:
     """The alpha in [0, `LARGEST`] at which the saving is farthest above the straight line from no saving to the largest one.
 
-    The line runs over the share of quality given up. The result is rounded up to four digits. Ties go to the smallest alpha; 0
-    where nothing is saved.
+    The line runs over the share of quality given up. The result lies a little above the alpha at which the choice changes, halfway
+    to the next change if that is near: just at the change, the arm would be on the floor. Ties go to the smallest alpha; 0 where
+    nothing is saved.
     """
     best = [(each, floor_choice(each, 0.0)) for each in segments]
     quality, cost = (sum(float(each.traffic[0] * each.replicates["dr"][metric][0, arm]) for each, arm in best) for metric in (0, 1))
@@ -52,7 +54,12 @@ def knee(segments: Sequence[SegmentEstimates]) -> float:
     )
     above = saving / saving[-1] - np.maximum(given_up, 0.0) / max(float(given_up.max()), 1e-300)
     place = int(np.argmax(above.round(9)))
-    return math.ceil(steps[place][0] * 10**_DIGITS - 1e-9) / 10**_DIGITS if above[place] >= 0.0 else 0.0
+    if above[place] < 0.0:
+        return 0.0
+    start = steps[place][0]
+    after: float = next((step[0] for step in steps[place + 1 :] if step[0] > start), LARGEST)
+    alpha = start + min(max((after - start) / 2.0, _NEAREST), _FARTHEST)
+    return float(math.ceil(alpha * 10**_DIGITS - 1e-9) / 10**_DIGITS)
 
 
 def _lost(each: SegmentEstimates, metric: int, before: int, after: int) -> float:

@@ -1,5 +1,6 @@
 """What the pages about a log have in common: where a page comes from, what it rests on, values with their intervals."""
 
+import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -79,6 +80,26 @@ def in_words(row: dict[str, Any], name: str) -> str:
     '10.0% (8.0% to 12.0%)'
     """
     return f"{row[name]:.1%} ({row[f'{name}_low']:.1%} to {row[f'{name}_high']:.1%})"
+
+
+def less_or_more(row: dict[str, Any], name: str) -> str:
+    """A saving with its interval, in words: less if something is saved, more if not.
+
+    >>> less_or_more({"saving": 0.1, "saving_low": 0.08, "saving_high": 0.12}, "saving")
+    '10.0% less (8.0% to 12.0%)'
+    >>> less_or_more({"saving": -2.94, "saving_low": -3.0, "saving_high": -2.9}, "saving")
+    '294.0% more (290.0% to 300.0%)'
+    >>> less_or_more({"saving": 0.02, "saving_low": -0.01, "saving_high": 0.05}, "saving")
+    '2.0% less (1.0% more to 5.0% less)'
+    """
+    value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    if math.isnan(value):
+        return "neither less nor more (nothing costs anything in this log)"
+    word = "less" if value >= 0.0 else "more"
+    if low < 0.0 < high:
+        return f"{abs(value):.1%} {word} ({-low:.1%} more to {high:.1%} less)"
+    ends = sorted((abs(low), abs(high)))
+    return f"{abs(value):.1%} {word} ({ends[0]:.1%} to {ends[1]:.1%})"
 
 
 def with_interval(row: dict[str, Any], name: str, form: str, *, factor: float = 1.0) -> Cell:

@@ -5,7 +5,7 @@ from typing import Any
 from thrifty.logs import Frontier
 from thrifty.logs.evidence import OVERALL
 from thrifty.reports.drawing import image
-from thrifty.reports.evidence import Origin, evidence_part, in_words, with_interval
+from thrifty.reports.evidence import Origin, evidence_part, in_words, less_or_more, with_interval
 from thrifty.reports.frontier_charts import MOST_SEGMENTS, draw_frontier, draw_segments, first_of_each_choice
 from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, page_table, picture, render
 
@@ -45,9 +45,9 @@ def frontier_page(found: Frontier) -> str:
 def _lead(found: Frontier) -> str:
     knee = found.knee_points.filter(segment=OVERALL).to_dicts()[0]
     return (
-        f"At the knee, alpha {knee['alpha']:g}, always taking the cheapest arm above the floor would have saved "
-        f"{in_words(knee, 'saving')} of the cost of always taking the best, for {in_words(knee, 'given_up')} of its "
-        f"quality. The floor holds with {knee['floor_held']:.0%}."
+        f"At the knee, alpha {knee['alpha']:g}, always taking the cheapest arm above the floor would have cost "
+        f"{less_or_more(knee, 'saving')} than always taking the best, for {in_words(knee, 'given_up')} of its "
+        f"quality. The floor holds with {knee['floor_held']:.0%}. How arms were chosen: {found.verdict}."
     )
 
 

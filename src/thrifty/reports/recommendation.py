@@ -9,7 +9,7 @@ from thrifty.advice.games import FURTHER
 from thrifty.advice.routers import NAME, AdvisedRouters, SegmentRoute, advised_routers
 from thrifty.advice.selection import AS_GOOD
 from thrifty.logs.evidence import OVERALL
-from thrifty.reports.evidence import Origin, evidence_part, in_words, with_interval
+from thrifty.reports.evidence import Origin, evidence_part, in_words, less_or_more, with_interval
 from thrifty.reports.frontier import FRONTIER_SHOWN
 from thrifty.reports.frontier_charts import draw_frontier
 from thrifty.reports.page import NUMBER, WORDS, Cell, PageTable, page_table, picture, render
@@ -57,9 +57,9 @@ def lead(found: Recommendation) -> str:
     change = with_interval(whole, "quality_change", "+.2f", factor=100.0)
     return (
         f"With the choices below, {whole['rows']:,} requests like those of the log are expected to cost "
-        f"{in_words(whole, 'saving')} less than today, and quality to change by {change.text} points ({change.below}). "
-        f"Against always taking the best arm that saves {in_words(whole, 'saving_to_best')} for "
-        f"{in_words(whole, 'given_up_to_best')} of its quality."
+        f"{less_or_more(whole, 'saving')} than today, and quality to change by {change.text} points ({change.below}). "
+        f"They cost {less_or_more(whole, 'saving_to_best')} than always taking the best arm, for "
+        f"{in_words(whole, 'given_up_to_best')} of its quality. How arms were chosen: {found.frontier.verdict}."
     )
 
 

@@ -1,0 +1,87 @@
+"""Adjustment: estimates within values of the columns that the choice follows.
+
+With n_av rows of arm a and value v in a segment, and w_v the share of the segment's requests with value v, the adjusted mean reward
+of a is the sum of w_v m_av, where m_av is the mean in that cell. Its variance is the sum of w_v^2 s_a^2 / n_av, s_a^2 being the
+variance within cells, and of w_v (m_av - m_a)^2 / N for the shares. What the adjustment changes is added to the estimate, and the
+replicates of the bootstrap are moved and scaled to the new mean and variance, so that all that follows uses adjusted values. Costs
+likewise.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from thrifty.arrays import Floats
+from thrifty.logs.bounds import COST, REWARD, bound_assumed
+from thrifty.logs.context import ContextSums, SegmentContext
+from thrifty.logs.estimators import FEWEST_EFFECTIVE, MOST_UNSEEN, SegmentEstimates
+
+_PLACES = ((1, 2), (3, 4))  # of the sums and sums of squares of rewards and of costs
+
+
+def adjust_segment(estimates: SegmentEstimates, context: ContextSums) -> SegmentEstimates:
+    """The estimates of one segment, adjusted for the joint values of some columns."""
+    cells = _in_order(estimates, context.segments[estimates.sums.name])  # (K, V, CONTEXT_SUMS)
+    rows = cells[:, :, 0]
+    share = rows.sum(axis=0) / rows.sum()
+    unseen = np.asarray((share * (rows == 0)).sum(axis=1))
+    spread = np.asarray((share**2 / np.where(rows > 0, rows, np.inf)).sum(axis=1))
+    effective = 1.0 / np.maximum(spread, 1e-300)
+    pairs = []
+    for metric, (plain, squares) in enumerate(_PLACES):
+        shift, error = _adjusted(rows, cells[:, :, plain], cells[:, :, squares], share)
+        pairs.append(_moved(estimates.replicates["dr"][metric], shift, error))
+    bound = np.array(
+        [
+            [bound_assumed(float(pair[0, arm]), spread[arm], unseen[arm], scale[arm], columns) for arm in range(rows.shape[0])]
+            for pair, columns, scale in ((pairs[0], REWARD, np.ones_like(spread)), (pairs[1], COST, estimates.sums.cost_max))
+        ]
+    ).transpose(0, 2, 1)
+    return replace(
+        estimates,
+        replicates=dict.fromkeys(estimates.replicates, (pairs[0], pairs[1])),
+        bound=bound,
+        spread=spread,
+        effective=effective,
+        unseen=np.maximum(unseen, estimates.unseen),
+        refusals=_refusals(estimates, unseen, effective, ", ".join(context.columns)),
+    )
+
+
+def _in_order(estimates: SegmentEstimates, context: SegmentContext) -> Floats:
+    """The sums of the context, arms in the order of the estimates."""
+    return np.array([context.sums[context.arms.index(arm)] for arm in estimates.sums.arms])
+
+
+def _adjusted(rows: Floats, sums: Floats, squares: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """(K,) what the adjustment adds to the plain means, and the standard errors of the adjusted means."""
+    plain = sums.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
+    means = np.where(rows > 0, sums / np.maximum(rows, 1.0), plain)
+    adjusted = (share * means).sum(axis=1)
+    within = np.maximum((squares - sums**2 / np.maximum(rows, 1.0)).sum(axis=1), 0.0)
+    freedom = np.maximum((rows - 1.0).clip(0.0).sum(axis=1), 1.0)
+    variance = (share**2 / np.where(rows > 0, rows, np.inf)).sum(axis=1) * within / freedom
+    variance += (share * (means - adjusted[:, np.newaxis]) ** 2).sum(axis=1) / rows.sum()
+    return adjusted - plain[:, 0], np.sqrt(variance)
+
+
+def _moved(replicates: Floats, shift: Floats, error: Floats) -> Floats:
+    """(1 + B, K) replicates around the adjusted means, with their standard errors."""
+    noise = replicates - replicates[0]
+    spread = noise[1:].std(axis=0, ddof=1)
+    scale = np.where(spread > 1e-12 * np.maximum(np.abs(replicates[0]), 1e-300), error / np.maximum(spread, 1e-300), 1.0)
+    return np.asarray(replicates[0] + shift + noise * scale)
+
+
+def _refusals(estimates: SegmentEstimates, unseen: Floats, effective: Floats, columns: str) -> tuple[str, ...]:
+    reasons = []
+    for place, reason in enumerate(estimates.refusals):
+        if reason:
+            reasons.append(reason)
+        elif unseen[place] > MOST_UNSEEN:
+            reasons.append(f"never chosen for {unseen[place]:.0%} of the requests by {columns}, {MOST_UNSEEN:.0%} can be bridged")
+        elif effective[place] < FEWEST_EFFECTIVE:
+            reasons.append(f"by {columns} its rows weigh as much as {effective[place]:.0f}, {FEWEST_EFFECTIVE:.0f} are needed")
+        else:
+            reasons.append("")
+    return tuple(reasons)
