@@ -7,8 +7,9 @@ from tests.leaderboard.boards import small_board
 from thrifty import World
 from thrifty.cli.main import main
 from thrifty.leaderboard import Entry, entries, play
-from thrifty.leaderboard.board import stuck_runs
+from thrifty.leaderboard.board import METRICS, stuck_runs
 from thrifty.leaderboard.entry import HELD_OUT, TUNING
+from thrifty.leaderboard.stages import BoardInterrupted, play_in_stages
 
 
 def test_there_are_enough_instances_of_both_halves() -> None:
@@ -76,3 +77,28 @@ def test_policies_that_cannot_play_unknown_costs_are_left_out_there() -> None:
     board = play(random, ["cs-ucb", "pe-cs"], share=0.01)
     assert np.isnan(board.total[0, 1])
     assert board.total[0, 0] > 0
+
+
+def test_stages_make_the_same_board() -> None:
+    chosen = [entry for entry in entries() if "T = 1,000" in entry.name and entry.horizon == 1000]
+    whole, staged = (each(chosen, ["cs-etc", "cs-ucb"], share=0.05, seed=4) for each in (play, play_in_stages))
+    assert staged.entries == whole.entries
+    assert staged.policies == whole.policies
+    for metric in METRICS:
+        assert np.array_equal(getattr(staged, metric), getattr(whole, metric))
+
+
+def test_an_interrupted_board_keeps_what_was_played(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def play_two(chosen: list[Entry], *_: object, **__: object) -> object:
+        if chosen[0].name.endswith("0.36"):
+            raise KeyboardInterrupt
+        return play(chosen, ["cs-etc"], share=0.02)
+
+    monkeypatch.setattr("thrifty.leaderboard.stages.play", play_two)
+    assert main(["leaderboard", "--only", "Table 1"]) == 130
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["policy", "cs-etc"]
+    assert shown.err == "thrifty leaderboard: stopped after 2 of 22 instances\n"
+    with pytest.raises(BoardInterrupted, match="stopped after 0 of 1 instances") as stopped:
+        play_in_stages([entry for entry in entries() if entry.name.endswith("0.36")], ["cs-etc"])
+    assert stopped.value.board is None

@@ -10,8 +10,8 @@ from thrifty import Instance, Policy, simulate
 from thrifty.cli.main import main
 from thrifty.policies import Rule, kernel
 from thrifty.policies.checking import check_policy
+from thrifty.policies.inspection import is_users
 from thrifty.policies.registry import list_policies
-from thrifty.policies.trial import is_users
 
 TWO = Instance([0.5, 0.46], [1.0, 0.0], 0.1)
 HEAD = """import math

@@ -169,6 +169,11 @@ class TestParts:
         }
         assert chosen == {2490: 1, 2510: 0}
 
+    def test_a_look_that_costs_nothing_is_worth_it(self) -> None:
+        terms, memory = asked([0.1, 0.9], [10**6, 10**6], [0.0, 1.0])  # the arm fails for certain, and the rival is the best
+        assert plain(cof.failure_chance)(terms, memory, 0, 1) == 1.0
+        assert plain(cof.settle_doubts)(terms, memory, 0, 1, 1, 1) == 1
+
     def test_nobody_is_asked_where_every_arm_is_good_enough(self) -> None:
         terms, memory = asked([0.1, 0.9], [5.0, 5.0], [0.0, 1.0], alpha=1.0)
         assert plain(cof.settle_doubts)(terms, memory, 0, 0, 0, 1) == 0

@@ -72,6 +72,21 @@ def test_a_file_in_the_folder_is_taken(tmp_path: Path) -> None:
         assert client.post("/v1/decisions", json={"router": "sms"}).status_code == 200
 
 
+def test_a_policy_that_cannot_be_played_is_one_line(tmp_path: Path) -> None:
+    head = "from thrifty.policies import Policy, Rule, kernel\n\n@kernel\ndef choose(terms, stats, memory, stream):\n"
+    rule = '\n\nPOLICY = Policy("mine", "of a user", Rule(choose))\n'
+    for number, (line, said) in enumerate(
+        (("return 0.0", "choose returned 0.0 in round 1, which is no whole number"), ("print(1)", "prints in every round"))
+    ):
+        path = tmp_path / f"mine{number}.py"
+        path.write_text(f"{head}    {line}{rule}")
+        with running(tmp_path, policy_folder=str(tmp_path)) as client:
+            answer = client.put("/v1/routers/sms", json={**SMS, "policy": path.name})
+            assert answer.status_code == 422
+            assert answer.json()["error"]["message"].startswith(f"mine: {path}:5: {said}")
+            assert client.get("/v1/routers/sms").status_code == 404
+
+
 def test_every_setting_of_a_router_can_be_put() -> None:
     from thrifty.router import Settings
 

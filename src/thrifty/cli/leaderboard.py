@@ -2,10 +2,13 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import POLICIES, add_command, add_seed, split_policies
 from thrifty.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from thrifty.leaderboard import Board
 
 
 def add_to(commands: Any) -> None:
@@ -26,19 +29,41 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Play, print the ranking, write the page."""
-    from thrifty.leaderboard.board import CONTENDERS, play
+    """Play, print the ranking, write the page; after Ctrl-C, of the instances that were played."""
+    from thrifty.leaderboard.board import CONTENDERS
     from thrifty.leaderboard.instances import entries
-    from thrifty.reports.leaderboard import write_leaderboard
+    from thrifty.leaderboard.stages import BoardInterrupted, play_in_stages
 
     chosen = [entry for entry in entries() if options.only is None or options.only in entry.name]
     if not chosen:
         raise ValueError(
             f"no instance has {options.only!r} in its name: there are {', '.join(entry.name for entry in entries()[:8])}, ..."
         )
-    contenders = [*CONTENDERS, *(split_policies(options.enter) if options.enter else [])]
-    with ProgressBar("playing", "instance") as bar:
-        board = play(chosen, contenders, seed=options.seed, share=0.1 if options.quick else 1.0, progress=bar)
+    entered = split_policies(options.enter) if options.enter else []
+    _try_out(entered)
+    try:
+        with ProgressBar("playing", "instance") as bar:
+            share = 0.1 if options.quick else 1.0
+            board = play_in_stages(chosen, [*CONTENDERS, *entered], seed=options.seed, share=share, progress=bar)
+    except BoardInterrupted as stopped:
+        if stopped.board is not None:
+            _show(stopped.board, options)
+        raise
+    _show(board, options)
+
+
+def _try_out(entered: list[str]) -> None:
+    """A ValueError of one line if a policy cannot be played, before minutes are spent on the others."""
+    from thrifty.problem import Instance
+    from thrifty.simulation import simulate
+
+    for policy in entered:
+        simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), policy, horizon=10, runs=1)
+
+
+def _show(board: "Board", options: argparse.Namespace) -> None:
+    from thrifty.reports.leaderboard import write_leaderboard
+
     if options.out:
         command = "thrifty leaderboard" + (" --quick" if options.quick else "") + f" --out {options.out.name}"
         write_leaderboard(board, options.out, command=command)

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -55,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int | None = options.run(options)
         sys.stdout.flush()
     except ValueError as error:
+        if os.environ.get("THRIFTY_TRACE", "") not in ("", "0"):
+            traceback.print_exc()
         print(f"thrifty {options.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:

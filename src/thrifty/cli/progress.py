@@ -1,15 +1,17 @@
-"""A progress bar on standard error, drawn only on a terminal."""
+"""Progress on standard error: a bar on a terminal, else a line every half minute."""
 
 import sys
 import time
 from types import TracebackType
 from typing import Self
 
+_BETWEEN_LINES_S = 30.0
+
 
 class ProgressBar:
     """Call it with (done, total); it redraws one line, and clears it at the end of a `with` block.
 
-    It is silent if standard error is not a terminal.
+    If standard error is not a terminal, it writes a line of its own every 30 seconds, so that a log shows where the work is.
 
     >>> with ProgressBar("playing", "round") as bar:
     ...     bar(1, 2)
@@ -18,11 +20,11 @@ class ProgressBar:
     def __init__(self, what: str, unit: str) -> None:
         self._what, self._unit = what, unit
         self._visible = sys.stderr.isatty()
-        self._started = time.monotonic()
+        self._started = self._last = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         """Show the share that is done, and the time that is left."""
-        if not self._visible:
+        if not self._visible and time.monotonic() - self._last < _BETWEEN_LINES_S:
             return
         if done == 0:
             line = f"{self._what}: compiling (kernels are kept for the next time)"
@@ -30,8 +32,13 @@ class ProgressBar:
             seconds = time.monotonic() - self._started
             filled = 30 * done // total
             left = seconds * (total - done) / done
-            line = f"{self._what} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,} {self._unit}s, {left:.0f} s left"
-        self.say(line)
+            bar = f" [{'#' * filled}{'.' * (30 - filled)}]" if self._visible else ""
+            line = f"{self._what}{bar} {done:,}/{total:,} {self._unit}s, {left:.0f} s left"
+        if self._visible:
+            self.say(line)
+        else:
+            self._last = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
 
     def say(self, line: str) -> None:
         """Show a line in place of the last one."""

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import bind
 from thrifty.policies.contract import Policy
-from thrifty.policies.refusals import explain_refusal
+from thrifty.policies.inspection import is_users, users_functions_of
+from thrifty.policies.refusals import explain_refusal, shows_trace
 from thrifty.policies.step import REFUSED, ArmOutOfRangeError, GivenTerms, RuleKernels
-from thrifty.policies.trial import check_users_rule, is_users
+from thrifty.policies.trial import check_users_rule
 from thrifty.problem import Terms
 
 
@@ -27,8 +28,15 @@ def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: 
     numbers : the settled parameters, by name
 
     """
+    kernels = rule_kernels(chosen, terms, numbers)
+    check_users_rule(chosen, kernels, terms, numbers)
+    return bind(drive, {"rule": kernels}, name=chosen.name)
+
+
+def rule_kernels(chosen: Policy, terms: Terms, numbers: dict[str, float]) -> RuleKernels:
+    """The compiled functions of a policy under these terms, as a driver takes them."""
     rule, parts, forgetting = chosen.rule_under(terms), chosen.parts(), chosen.forgetting
-    kernels = RuleKernels(
+    return RuleKernels(
         init=rule.init,
         choose=rule.choose,
         observe=rule.observe,
@@ -39,8 +47,6 @@ def bind_rule(drive: Callable[..., Any], chosen: Policy, terms: Terms, numbers: 
         parts=namedtuple("Parts", parts)(**parts),
         Parameters=namedtuple("Parameters", numbers),
     )
-    check_users_rule(chosen, kernels, terms, numbers)
-    return bind(drive, {"rule": kernels}, name=chosen.name)
 
 
 def given_terms(terms: Terms, numbers: dict[str, float]) -> GivenTerms:
@@ -68,7 +74,8 @@ def explaining_faults(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) 
 
     """
     try:
-        with np.errstate(over="ignore"):  # the streams wrap around by design; compiled code does not warn, plain Python would
+        # The streams wrap around by design; compiled code does not warn, plain Python would.
+        with explaining_refusals(chosen), np.errstate(over="ignore"):
             yield
     except ArmOutOfRangeError:
         marked = streams[(streams[:, 2:] == REFUSED).all(axis=1)].view(np.int64)
@@ -77,7 +84,17 @@ def explaining_faults(chosen: Policy, n_arms: int, streams: NDArray[np.uint64]) 
             f"{chosen.label} chose arm {arm} in round {t + 1}, and there are {n_arms} arms: "
             f"choose must return a whole number from 0 to {n_arms - 1}"
         ) from None
+
+
+@contextmanager
+def explaining_refusals(chosen: Policy) -> Iterator[None]:
+    """Around a call that may compile a rule: what the compiler refuses in a user's rule is a ValueError of one line."""
+    try:
+        yield
+    except ArmOutOfRangeError:
+        raise
     except Exception as error:
         if not is_users(chosen):
             raise
-        raise ValueError(f"{chosen.name}: {explain_refusal(error, chosen.rule.choose)}") from None
+        line = f"{chosen.name}: {explain_refusal(error, users_functions_of(chosen))}"
+        raise ValueError(line) from (error if shows_trace() else None)

@@ -11,9 +11,11 @@ from thrifty.compiled import driver, kernel
 from thrifty.interruption import run_interruptibly
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.contract import Policy, Rule
+from thrifty.policies.inspection import Fault, look_at_functions
+from thrifty.policies.refusals import shows_trace
 from thrifty.policies.registry import policy
 from thrifty.policies.step import decide, rule_terms, start_state, take_outcome
-from thrifty.policies.trial import Fault, look_at_functions, try_under
+from thrifty.policies.trial import try_under
 from thrifty.problem import Instance, Terms
 from thrifty.statistics import Outcome, counted
 from thrifty.streams import make_streams
@@ -32,6 +34,8 @@ def check_policy(spec: str | Policy) -> list[str]:
         faults = list(dict.fromkeys(fault.text for fault in _faults(chosen)))
         return faults or list(_refusals(chosen))
     except ValueError as error:
+        if shows_trace():
+            raise
         return [str(error)]
 
 
@@ -77,6 +81,8 @@ def _refusals(chosen: Policy) -> Iterator[str]:
             with explaining_faults(chosen, terms.n_arms, streams):
                 run_interruptibly(play)
         except ValueError as error:
+            if shows_trace():
+                raise
             yield str(error).removeprefix(f"{chosen.name}: ")
 
 

@@ -21,8 +21,8 @@ at most exp(-E) / 2. `top` has the highest mean, e is the cheapest arm with m_e 
 3. While the candidate is neither rejected nor accepted, it is played, or the rival of which a look is worth most: whichever
    shrinks the variance of their difference more for the regret that it may cost.
 
-A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`. Costs may be unknown: see
-`thrifty.policies.cs_balance`. Quality regret counts `exchange` times as much as cost regret, in shares of the range of costs.
+A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`. Where costs are unknown, an
+arm costs its lower confidence bound: see `thrifty.policies.learnt_costs`. Quality regret counts `exchange` times as much as cost regret, in shares of the range of costs.
 
 References
 ----------
@@ -38,9 +38,10 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
-from thrifty.policies.cs_balance import price_arms
+from thrifty.policies.cs_balance import sort_by_price
 from thrifty.policies.evidence import infeasibility, meeting_point, pair_evidence, tail
 from thrifty.policies.exploration import next_due, start_exploration
+from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, lowest_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.posteriors import PENDING, expected
 from thrifty.policies.selection import cheapest_feasible, highest
@@ -98,8 +99,17 @@ def choose(terms, stats, memory, stream):
 @kernel
 def choose_unknown_costs(terms, stats, memory, stream):
     if memory.plan[1] == 0:
-        price_arms(stats, memory)
+        price_arms(terms, stats, memory)
     return choose(terms, stats, memory, stream)
+
+
+@kernel
+def price_arms(terms, stats, memory):
+    """Unknown costs: their lower confidence bounds, in shares of the range of mean costs, and the order of the arms by them."""
+    unit = cost_unit(terms, stats)
+    for arm in range(stats.size):
+        memory.prices[arm] = lowest_cost(terms, stats, arm) / unit
+    sort_by_price(memory)
 
 
 @kernel
@@ -235,6 +245,7 @@ POLICY = Policy(
         "plan": Number(0.02, "for which share of the outcomes of an arm a choice is kept", low=0.0, high=1.0),
         "outset": OUTSET,
         "pending": PENDING,
+        "cost_scale": COST_SCALE,
     },
-    settle=settle_outset,
+    settle=lambda terms, numbers: settle_outset(terms, settle_cost_scale(terms, numbers)),
 )

@@ -4,21 +4,20 @@ A trial plays some rounds of a small made-up world. It finds arms that are not t
 out of range, functions that are not compiled, and random numbers that the seed does not reach. Rules of the package are not tried.
 """
 
-import dis
-import random
 import sys
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
-from typing import Any, NamedTuple, Self
+from itertools import chain
+from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
+from typing import Any, Self
 
-import numba
 import numpy as np
 
 from thrifty.compiled import interpreted
-from thrifty.fingerprint import fingerprint, referred_names
+from thrifty.fingerprint import fingerprint
 from thrifty.policies.contract import Policy, Rule, RuleTerms
+from thrifty.policies.inspection import Fault, is_users, look_at_functions
 from thrifty.policies.refusals import is_users_file, place_of
 from thrifty.problem import Terms
 from thrifty.statistics import ArmStatistics, Outcome
@@ -34,27 +33,8 @@ _BUDGET_S = 0.5
 _tried: set[tuple[str, int, bool]] = set()
 
 
-class Fault(NamedTuple):
-    """What is wrong with a rule. A fault that is not grave shows only where the rule is interpreted, as in a router at first.
-
-    `slow`: a call did not return in time.
-    """
-
-    text: str
-    grave: bool = True
-    slow: bool = False
-
-
 class EndlessCallError(Exception):
     """A call of a rule took too long."""
-
-
-def is_users(chosen: Policy) -> bool:
-    """Whether any function of the policy was written by a user."""
-    rules = [rule for rule in (chosen.rule, chosen.rule_for_unknown_costs) if rule is not None]
-    functions = [function for rule in rules for function in (rule.init, rule.choose, rule.observe, rule.propensity)]
-    plain = (getattr(function, "py_func", function) for function in [*functions, *chosen.parts().values()])
-    return any(is_users_file(function.__code__.co_filename) for function in plain)
 
 
 def check_users_rule(chosen: Policy, kernels: Any, terms: Terms, numbers: dict[str, float]) -> None:
@@ -65,7 +45,7 @@ def check_users_rule(chosen: Policy, kernels: Any, terms: Terms, numbers: dict[s
     if key in _tried:
         return
     rule = chosen.rule_under(terms)
-    for fault in (*look_at_functions(rule, kernels.parts), *try_under(rule, kernels.parts, terms, numbers, 0, _BUDGET_S)):
+    for fault in chain(look_at_functions(rule, kernels.parts), try_under(rule, kernels.parts, terms, numbers, 0, _BUDGET_S)):
         if fault.grave:
             raise ValueError(f"{chosen.name}: {fault.text}")
     _tried.add(key)
@@ -189,6 +169,9 @@ def _check_memory(memory: Any) -> None:
 
 
 def _wrong(arm: Any, n_arms: int, t: int) -> str | None:
+    if isinstance(arm, (GeneratorType, CoroutineType)):
+        arm.close()
+        return "choose yields or awaits: return the number of an arm"
     if not isinstance(arm, (int, np.integer, np.bool_)):
         return f"choose returned {arm!r:.60} in round {t + 1}, which is no whole number: return the number of an arm"
     if not 0 <= arm < n_arms:
@@ -206,59 +189,27 @@ def _fault_of(error: Exception, where: str, code: CodeType) -> Fault:
         return Fault(f"{line}: {where} did not return within {_LIMIT_S:g} seconds: let the loop end", slow=True)
     only_plain = isinstance(error, (ArithmeticError, NotImplementedError)) or "math domain error" in str(error)
     message = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-    remark = " (compiled code would read or write past the end of the array)" if isinstance(error, IndexError) else ""
-    remark = (
-        " (a router, which interprets it at first, would stop; compiled code goes on with inf or NaN)" if only_plain else remark
-    )
+    remark = _remark(error, only_plain, where)
     return Fault(f"{line}: {where} raises {message}{remark}", grave=not only_plain)
 
 
-def look_at_functions(rule: Rule, parts: Any) -> Iterator[Fault]:
-    """Faults that show without playing: functions that are not compiled, and random numbers that the seed does not reach."""
-    named = [("init", rule.init), ("choose", rule.choose), ("observe", rule.observe), ("propensity", rule.propensity)]
-    named += list(parts._asdict().items())
-    for name, function in named:
-        if isinstance(function, FunctionType) and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-            decorator = "@builder" if name == "init" else "@kernel"
-            yield Fault(f"{place_of(function.__code__)}: {name} is not compiled: put {decorator} above it")
-    for function in _users_functions([function for _, function in named]):
-        yield from _foreign_draws(function, function.__code__)
+_ARGUMENTS = {
+    "init": "(terms)",
+    "choose": "(terms, stats, memory, stream)",
+    "observe": "(terms, stats, memory, outcome)",
+    "propensity": "(terms, stats, memory, arm)",
+}
 
 
-def _users_functions(roots: list[Any]) -> Iterator[FunctionType]:
-    """Every compiled function of a user that these functions are or call, as plain Python."""
-    met: set[int] = set()
-    while roots:
-        value = roots.pop()
-        function = getattr(value, "py_func", None)
-        if function is None or id(function) in met or not is_users_file(function.__code__.co_filename):
-            continue
-        met.add(id(function))
-        yield function
-        names = list(referred_names(function.__code__))
-        known = [function.__globals__[name] for name in names if name in function.__globals__]
-        modules = [value for value in known if isinstance(value, ModuleType)]
-        roots += [*known, *(getattr(module, name) for module in modules for name in names if hasattr(module, name))]
-        roots += [cell.cell_contents for cell in function.__closure__ or ()]
-
-
-def _foreign_draws(function: FunctionType, code: CodeType) -> Iterator[Fault]:
-    before: Any = None
-    for step in dis.get_instructions(code):
-        value = function.__globals__.get(step.argval) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
-        if before is np and step.argval == "random" and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            value = np.random
-        if (
-            value is np.random
-            or value is random
-            or isinstance(getattr(value, "__self__", None), (np.random.RandomState, random.Random))
-        ):
-            line = step.positions.lineno if step.positions else None
-            yield Fault(
-                f"{place_of(code, line)}: draws random numbers that the seed does not reach: draw from stream, "
-                "with uniform, below, normal or beta of thrifty.streams"
-            )
-        before = value if step.opname != "PRECALL" else before
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _foreign_draws(function, constant)
+def _remark(error: Exception, only_plain: bool, where: str) -> str:
+    """What else to say about an exception."""
+    if only_plain:
+        return " (a router, which interprets it at first, would stop; compiled code goes on with inf or NaN)"
+    if isinstance(error, IndexError):
+        return " (compiled code would read or write past the end of the array)"
+    if isinstance(error, AttributeError):
+        return ": docs/how-to/own-policy.md has all that a rule sees"
+    name = where.split()[0]
+    if isinstance(error, TypeError) and f"{name}()" in str(error) and "positional argument" in str(error):
+        return f": {name} takes {_ARGUMENTS[name]}"
+    return ""

@@ -10,6 +10,9 @@ def main(arguments: list[str]) -> int:
     spec, costs = arguments
     try:
         engine_for(spec).code(costs == "known").load()
+    except ValueError as error:  # one line already
+        print(error, file=sys.stderr)
+        return 1
     except Exception as error:  # whatever the compiler raises is one line for whoever asked
         print(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}", file=sys.stderr)
         return 1

@@ -80,6 +80,12 @@ class Kernel:
             self.call, self.compiled = bound, True
 
 
+class Job(threading.Event):
+    """One compilation: set when it is done or has failed. `refusal` is the line that says why it failed, else None."""
+
+    refusal: str | None = None
+
+
 class Compiler:
     """Compiles policies in child processes, one at a time, and then loads them here.
 
@@ -88,20 +94,20 @@ class Compiler:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: dict[tuple[str, bool], threading.Event] = {}
+        self._jobs: dict[tuple[str, bool], Job] = {}
         self._turn = threading.Lock()
 
-    def start(self, spec: str, known_costs: bool, load: Callable[[], None]) -> threading.Event:
-        """Compile in the background, then call `load`; the event is set when that is done or has failed."""
+    def start(self, spec: str, known_costs: bool, load: Callable[[], None]) -> Job:
+        """Compile in the background, then call `load`."""
         with self._lock:
             job = self._jobs.get((spec, known_costs))
             if job is None:
-                job = self._jobs[spec, known_costs] = threading.Event()
+                job = self._jobs[spec, known_costs] = Job()
                 run = threading.Thread(target=self._run, args=(spec, known_costs, load, job), name="thrifty-compile", daemon=True)
                 run.start()
             return job
 
-    def _run(self, spec: str, known_costs: bool, load: Callable[[], None], job: threading.Event) -> None:
+    def _run(self, spec: str, known_costs: bool, load: Callable[[], None], job: Job) -> None:
         try:
             with self._turn:
                 done = subprocess.run(
@@ -113,8 +119,8 @@ class Compiler:
                     check=False,
                 )
             if done.returncode:
-                last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-                log.warning("the policy stays interpreted", extra={"facts": {"policy": spec, "error": last}})
+                job.refusal = (done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+                log.warning("the policy stays interpreted", extra={"facts": {"policy": spec, "error": job.refusal}})
                 return
             load()
         except Exception:  # the interpreted rule goes on working; what went wrong must be seen

@@ -14,10 +14,11 @@ from thrifty.compiled import interpreted
 from thrifty.fingerprint import fingerprint
 from thrifty.forgetting import Forgetting
 from thrifty.policies import Policy, policy
+from thrifty.policies.binding import explaining_refusals
 from thrifty.policies.contract import RuleTerms
 from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
-from thrifty.router.compiling import COMPILER, Kernel, compile_mode
+from thrifty.router.compiling import COMPILER, Job, Kernel, compile_mode
 from thrifty.router.counting import ForgettingKernels, count_outcome, probe_arm
 from thrifty.router.frame import empty_frame
 from thrifty.router.kernels import PackedRule, choose_arm, look, observe_outcome
@@ -105,20 +106,20 @@ class RuleCode:
         by_cost = np.argsort(costs, kind="stable")
         return self._init(RuleTerms(costs, by_cost, terms.alpha, horizon, self._parameters(**numbers), ()))
 
-    def prepare(self) -> None:
-        """Load what is in the cache; compile the rest in the background, or now, as THRIFTY_COMPILE says."""
+    def prepare(self) -> Job | None:
+        """Load what is in the cache; compile the rest now, or in the background by the job returned, as THRIFTY_COMPILE says."""
         mode = compile_mode()
         if self.compiled or mode == "never":
-            return
+            return None
         cached = self.choose.cached and (self.observe is None or self.observe.cached) and self.counting.cached
         if mode == "wait" or cached:
             self.load()
-        else:
-            COMPILER.start(self._spec, self.known_costs, self.load)
+            return None
+        return COMPILER.start(self._spec, self.known_costs, self.load)
 
     def load(self) -> None:
-        """Load or compile all kernels here."""
-        with _loading:
+        """Load or compile all kernels here; a ValueError of one line where the compiler refuses a user's rule."""
+        with _loading, explaining_refusals(self.policy):
             if not self.compiled:
                 _Rehearsal(self).load()
 
@@ -142,10 +143,10 @@ class Engine:
                 self._codes = {**self._codes, known_costs: found}
         return found
 
-    def prepare(self, arms_and_prices: ArmsAndPrices) -> None:
+    def prepare(self, arms_and_prices: ArmsAndPrices) -> Job | None:
         """Load or compile the code for these arms; see `RuleCode.prepare`. A ValueError where the policy cannot work with them."""
         self.forgetting.check(len(arms_and_prices[0]))
-        self.code(not any(price is None for price in arms_and_prices[1])).prepare()
+        return self.code(not any(price is None for price in arms_and_prices[1])).prepare()
 
     @property
     def compiled(self) -> bool:

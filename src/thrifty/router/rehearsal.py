@@ -4,7 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.router.arms import Arms
+from thrifty.policies.binding import rule_kernels
+from thrifty.policies.inspection import is_users
+from thrifty.policies.trial import check_users_rule
+from thrifty.problem import Terms
+from thrifty.router.arms import Arms, ArmsAndPrices
 from thrifty.router.engine import Engine, engine_for
 from thrifty.router.records import DecisionRecords
 from thrifty.router.rule_instance import RuleTemplate
@@ -35,7 +39,7 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
     """Decide once and take one outcome, on statistics of its own; whatever is wrong with a policy becomes a ValueError."""
     choice = arms.active_at_prices()
     try:
-        engine.prepare(choice)
+        _check_users_policy(engine, choice, settings)
         sums = SegmentSums(len(arms.names), engine.forgetting)
         sums.add(-1)
         rule = RuleTemplate(engine, settings, choice, names=arms.names, words=np.zeros(4, np.uint64)).instance()
@@ -53,3 +57,22 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
     except Exception as error:
         line = (str(error).strip().splitlines() or [""])[0]
         raise ValueError(f"policy {settings.policy!r:.80} does not work here: {type(error).__name__}: {line:.200}") from error
+
+
+def _check_users_policy(engine: Engine, choice: ArmsAndPrices, settings: Settings) -> None:
+    """Prepare the engine; try a user's policy in plain Python first, and wait for what the compiler says about it.
+
+    A policy of the package decides at once, interpreted. One that the compiler refuses would stay interpreted for ever.
+    """
+    if not is_users(engine.policy):
+        engine.prepare(choice)
+        return
+    costs = None if any(price is None for price in choice[1]) else np.array(choice[1], dtype=np.float64)
+    terms = Terms(n_arms=len(choice[0]), costs=costs, alpha=settings.alpha, horizon=None)
+    numbers = engine.policy.numbers(terms)
+    check_users_rule(engine.policy, rule_kernels(engine.policy, terms, numbers), terms, numbers)
+    job = engine.prepare(choice)
+    if job is not None:
+        job.wait()
+        if job.refusal is not None:
+            raise ValueError(job.refusal)
