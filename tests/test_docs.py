@@ -34,6 +34,7 @@ RUN_HERE = {
     "docs/theory/problem.md": 1,
     "docs/theory/bounds.md": 1,
     "docs/theory/instance-bound.md": 1,
+    "docs/theory/cof.md": 1,
 }
 """Pages whose blocks run here, and how many of them; the tutorials and docs/client.md have tests of their own."""
 

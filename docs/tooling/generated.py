@@ -207,6 +207,7 @@ def settings_page() -> str:
         "## In the environment only",
         "| variable | default | meaning |\n|---|---|---|\n"
         "| `THRIFTY_CACHE` | `~/.cache/thrifty` | the folder of compiled code |\n"
+        "| `THRIFTY_TRACE` | | `1` shows all that the compiler says about a policy of your own that it refuses |\n"
         "| `THRIFTY_COMPILE` | `background` | how a router gets compiled rules: `background` (a child process compiles while the "
         "interpreted rule decides), `wait` (compile first) or `never` |\n"
         "| `THRIFTY_KEY` | none | the admin key for `thrifty keys --url` |",

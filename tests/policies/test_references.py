@@ -25,7 +25,7 @@ def test_what_an_origin_names_is_cited(name: str) -> None:
 @pytest.mark.parametrize("key", BIBTEX)
 def test_an_entry_is_well_formed(key: str) -> None:
     entry = BIBTEX[key]
-    assert re.match(rf"@(article|inproceedings|software)\{{{key},\n", entry)
+    assert re.match(rf"@(article|inproceedings|misc|software)\{{{key},\n", entry)
     assert entry.count("{") == entry.count("}")
     assert entry.isascii()
     if key != "thrifty":

@@ -102,7 +102,7 @@ def test_a_policy_file_that_fails_when_it_runs_is_refused_and_leaves_no_row(stor
     )
     router = Router(ARMS, 0.1, store=store, policy="cs-ts")
     position = router.log.position
-    with pytest.raises(ValueError, match="does not work here: IndexError"):
+    with pytest.raises(ValueError, match=r"mine\.py:5: choose in round 1 raises IndexError"):
         router.configure(ARMS, Settings(alpha=0.1, policy=str(file)))
     assert router.log.position == position
     check_restart(router, store)

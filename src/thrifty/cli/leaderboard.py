@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
             f"no instance has {options.only!r} in its name: there are {', '.join(entry.name for entry in entries()[:8])}, ..."
         )
     entered = split_policies(options.enter) if options.enter else []
-    _try_out(entered)
+    _try_out(entered, chosen[0].horizon)
     try:
         with ProgressBar("playing", "instance") as bar:
             share = 0.1 if options.quick else 1.0
@@ -52,13 +52,13 @@ def run(options: argparse.Namespace) -> None:
     _show(board, options)
 
 
-def _try_out(entered: list[str]) -> None:
+def _try_out(entered: list[str], horizon: int) -> None:
     """A ValueError of one line if a policy cannot be played, before minutes are spent on the others."""
     from thrifty.problem import Instance
     from thrifty.simulation import simulate
 
     for policy in entered:
-        simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), policy, horizon=10, runs=1)
+        simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), policy, horizon=horizon, runs=1)
 
 
 def _show(board: "Board", options: argparse.Namespace) -> None:
