@@ -512,11 +512,11 @@ class CostOrdered:
         return self._settle(e, [arm for arm in arms if arm not in cheaper and arm != e], e)
 
     def _prices(self, history: History) -> list[float]:
-        costs = [float(cost) for cost in history.instance.costs]
+        costs = [history.mean_cost(arm) for arm in range(history.n_arms)]
+        unit = max(costs) - min(costs) or 1.0
         if history.costs is not None:
-            costs = [history.mean_cost(arm) * max(1 - 1 / math.sqrt(n), 0) if n > 1 else 0.0 for arm, n in enumerate(self.n)]
-        spread = max(costs) - min(costs)
-        return [cost / (spread if spread > 0 else 1.0) for cost in costs]
+            unit = history.cost_scale or max(costs) - min(costs) or max(costs) or 1.0
+        return [price / unit for price in history.prices()]
 
     def _compare(self, arm: int, rival: int) -> tuple[float, float, float, float]:
         """The chance that the rival shows the arm to be infeasible, what that loses, and the variances of both means."""

@@ -212,7 +212,8 @@ class TestParts:
         terms = terms_of("cof", costs=None, n_arms=2, alpha=0.1, horizon=100)
         memory, stats = memory_of("cof", terms), statistics([(4, 1.0), (25, 1.0)], costs=[40.0, 100.0])
         plain(cof.choose_unknown_costs)(terms, stats, memory, None)
-        assert memory.prices[0] - memory.prices[1] == pytest.approx(1.0)  # not what they were before there were outcomes
+        # Means 10 and 4, a range of 6. 10 / (1 + 5/10 sqrt(100^(2/5) - 1)) = 4.647, 4 / (1 + 0.8/4 sqrt(100^(2/26) - 1)) = 3.539.
+        assert memory.prices.tolist() == pytest.approx([4.647 / 6, 3.539 / 6], rel=1e-3)
         assert memory.order.tolist() == [1, 0]
 
     @pytest.mark.parametrize("costs", [[0.0, 1.0], None])

@@ -65,7 +65,7 @@ NUMBERS: dict[str, dict[str, tuple[float | None, float, float, bool]]] = {
     "cof": {
         "exchange": (1.0, 0.0, INFINITE, False), "caution": (0.25, 0.0, INFINITE, False), "patience": (1.0, 0.0, INFINITE, False),
         "debit": (0.5, 0.0, INFINITE, False), "plan": (0.02, 0.0, 1.0, False), "outset": (None, 0.0, INFINITE, False),
-        "pending": SHARED["pending"],
+        **SHARED,
     },
     "cs-exp3": {"explore": (0.5, 0.0, INFINITE, False), "rate": (1.0, 0.0, INFINITE, False)},
     "pe": {"reference": (None, 0, INFINITE, True), **ELIMINATION},

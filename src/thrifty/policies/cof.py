@@ -21,8 +21,9 @@ at most exp(-E) / 2. `top` has the highest mean, e is the cheapest arm with m_e 
 3. While the candidate is neither rejected nor accepted, it is played, or the rival of which a look is worth most: whichever
    shrinks the variance of their difference more for the regret that it may cost.
 
-A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`. Where costs are unknown, an
-arm costs its lower confidence bound: see `thrifty.policies.learnt_costs`. Quality regret counts `exchange` times as much as cost regret, in shares of the range of costs.
+A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`. Where costs are unknown, an arm costs
+its lower confidence bound: see `thrifty.policies.learnt_costs`. Quality regret counts `exchange` times as much as cost regret, in
+shares of the range of costs.
 
 References
 ----------
@@ -31,7 +32,7 @@ References
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,7 @@ from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, lowest_cost, se
 from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.posteriors import PENDING, expected
 from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.problem import Terms
 
 _LEAST_GAP = 0.02
 """The least that a look at a rival is taken to cost, as a share of the range of costs: looks at equal costs are not free."""
@@ -230,6 +232,11 @@ def _better_look(terms, memory, arm, rival, fallback, top):
     return arm if own / memory.looks[arm] * cost_of_rival >= other / memory.looks[rival] * cost_of_arm else rival
 
 
+def settle(terms: Terms, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Fill in `outset` and `cost_scale`."""
+    return settle_cost_scale(terms, settle_outset(terms, numbers))
+
+
 POLICY = Policy(
     name="cof",
     summary="the cheapest arm that the evidence of all others does not call infeasible, unless a look at a dearer one pays",
@@ -247,5 +254,5 @@ POLICY = Policy(
         "pending": PENDING,
         "cost_scale": COST_SCALE,
     },
-    settle=lambda terms, numbers: settle_outset(terms, settle_cost_scale(terms, numbers)),
+    settle=settle,
 )
