@@ -9,7 +9,7 @@ import polars
 import pytest
 
 from thrifty.cli.main import main
-from thrifty.logs import Columns, Fees, Log, aggregate, context_sums
+from thrifty.logs import Columns, Fees, Log, aggregate, context_sums, examine, frontier, replay
 from thrifty.logs.aggregates import C, N, R
 from thrifty.logs.rows import BATCH
 
@@ -115,3 +115,28 @@ def test_chains_and_fees_on_the_command_line(tmp_path: Path, capsys: pytest.Capt
     ):
         assert main([*flags, *wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_cost_per_success_stands_beside_cost_per_request() -> None:
+    rng = np.random.default_rng(2)
+    arms = rng.integers(0, 2, 4000)
+    reward = (rng.random(4000) < np.array([0.9, 0.5])[arms]).astype(float)
+    log = Log(polars.DataFrame({"arm": np.array(["a", "b"])[arms], "reward": reward, "cost": np.array([0.2, 0.12])[arms]}))
+    evidence = examine(log)
+    by_arm = dict(evidence.profile.arms.select("arm", "cost_per_success").iter_rows())
+    assert by_arm["a"] == pytest.approx(0.2 / reward[arms == 0].mean())
+    points = frontier(evidence, [0.0, 1.0]).points.filter(segment="all").to_dicts()
+    for point, truth in zip(points, (0.2 / 0.9, 0.12 / 0.5), strict=True):  # 95% intervals with a fixed seed
+        assert point["cost_per_success_low"] < truth < point["cost_per_success_high"]
+        assert point["cost_per_success"] == pytest.approx(point["cost"] / point["quality"])
+    today = replay(log, [0.1], policies=[]).policies.to_dicts()[0]
+    assert today["cost_per_success"] == pytest.approx(today["cost"] / today["reward"])
+
+
+def test_an_arm_that_never_succeeds_has_no_cost_per_success() -> None:
+    rows = {"arm": ["never", "often"] * 200, "reward": [0, 1] * 200, "cost": [1.0] * 400}
+    evidence = examine(Log(polars.DataFrame(rows)))
+    assert dict(evidence.profile.arms.select("arm", "cost_per_success").iter_rows()) == {"never": None, "often": 1.0}
+    free = examine(Log(polars.DataFrame({**rows, "cost": [0.0] * 400})))
+    (point,) = frontier(free, [0.0]).points.filter(segment="all").to_dicts()
+    assert (point["cost_per_success_low"], point["cost_per_success_high"]) == (0.0, 0.0)

@@ -11,7 +11,7 @@ from thrifty.files import write_files
 if TYPE_CHECKING:
     from thrifty.logs import Frontier
 
-_HEADER = ("alpha", "arm", "quality", "95%", "cost", "saving", "95%", "given up", "floor held")
+_HEADER = ("alpha", "arm", "quality", "95%", "cost", "per success", "saving", "95%", "given up", "floor held")
 _MOST_CHANGES = 40
 
 
@@ -97,6 +97,7 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['quality']:.4f}",
         show_range(row, "quality", ".4f"),
         f"{row['cost']:.4g}",
+        f"{row['cost_per_success']:.4g}",
         f"{row['saving']:.1%}",
         show_range(row, "saving", ".1%"),
         f"{row['given_up']:.2%}",

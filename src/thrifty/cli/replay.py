@@ -11,7 +11,7 @@ from thrifty.files import write_files
 if TYPE_CHECKING:
     from thrifty.logs import Replay
 
-_HEADER = ("policy", "alpha", "estimator", "rows", "reward", "95%", "sure", "cost", "95%", "saving", "95%")
+_HEADER = ("policy", "alpha", "estimator", "rows", "reward", "95%", "sure", "cost", "95%", "per success", "saving", "95%")
 
 
 def add_to(commands: Any) -> None:
@@ -86,7 +86,7 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
     alpha = "" if row["alpha"] is None else f"{row['alpha']:g}"
     first = (row["policy"], alpha, row["estimator"], f"{row['rows']:,}")
     if row["refused"]:
-        return (*first, f"no estimate: {row['refused']}", *[""] * 6)
+        return (*first, f"no estimate: {row['refused']}", *[""] * 7)
     return (
         *first,
         f"{row['reward']:.4f}",
@@ -94,6 +94,7 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
         show_range(row, "reward_sure", ".3f"),
         f"{row['cost']:.4g}",
         show_range(row, "cost", ".4g"),
+        f"{row['cost_per_success']:.4g}",
         f"{row['saving']:.1%}",
         show_range(row, "saving", ".1%"),
     )

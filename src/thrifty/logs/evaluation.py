@@ -16,6 +16,7 @@ from thrifty.logs.reading import Log
 from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
 from thrifty.logs.selective import ChosenArm, Target, choose_arm, flattery, mean_target, selective, with_ends
 from thrifty.logs.source import require_polars
+from thrifty.logs.success_cost import cost_per_success, logged_cost_per_success
 from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
 from thrifty.problem import checked_alpha
 from thrifty.table import Table
@@ -106,8 +107,8 @@ def replay(
 class _Estimate:
     """One row of the result: what a policy brings and costs in one segment or overall, by one estimator.
 
-    `reward`, `cost`, `change` (of the reward, against today) and `saving` are (value, low, high). `sure` has the distribution-free
-    bounds (low, high) of reward and cost.
+    `reward`, `cost`, `change` (of the reward, against today), `saving` and `per_success` (the cost of one) are (value, low, high).
+    `sure` has the distribution-free bounds (low, high) of reward and cost.
     """
 
     policy: str
@@ -122,6 +123,7 @@ class _Estimate:
     sure: tuple[Floats, Floats]
     change: Floats
     saving: Floats
+    per_success: Floats
     arm: str = ""
     refused: str = ""
 
@@ -138,6 +140,7 @@ class _Estimate:
             **_interval("cost_sure", self.sure[1]),
             **_with_interval("reward_change", self.change),
             **_with_interval("saving", self.saving),
+            **_with_interval("cost_per_success", self.per_success),
             "refused": self.refused,
         }
 
@@ -175,6 +178,7 @@ def _today(evidence: Evidence) -> _Estimate:
         sure=(_hoeffding(float(reward[0]), rows), _NO_BOUND),
         change=np.zeros(3),
         saving=np.zeros(3),
+        per_success=logged_cost_per_success(reward, cost, n),
     )
 
 
@@ -222,6 +226,7 @@ def _fixed(
         sure=_sure(pairs, weighted=evidence.aggregates.weighted),
         change=with_ends(shown - float(was_reward[0]), selective(replace(reward, replicates=change), chosen, n)),
         saving=_saving(cost, was_cost, chosen, n),
+        per_success=cost_per_success(chosen, n, reward=shown, estimator=estimator),
     )
 
 
@@ -276,5 +281,11 @@ def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEsti
         sure=(_hoeffding(float(reward[0]), matches), _NO_BOUND),
         change=reward - was[0][0],
         saving=1.0 - cost[[0, 2, 1]] / float(was[1][0]) if matched and was[1][0] > 0.0 else _NOTHING,
+        per_success=_played_per_success(reward, cost),
         refused=refusal if not matched or len(replayed) == 1 else "",
     )
+
+
+def _played_per_success(reward: Floats, cost: Floats) -> Floats:
+    """(3,) cost per success of a policy that was played; both intervals at once make a cautious one."""
+    return np.array([cost[0] / reward[0], cost[1] / reward[2], cost[2] / max(reward[1], 1e-300)]) if reward[0] > 0.0 else _NOTHING

@@ -25,6 +25,7 @@ from thrifty.logs.selective import (
 )
 from thrifty.logs.sensitivity import hidden_odds
 from thrifty.logs.source import require_polars
+from thrifty.logs.success_cost import cost_per_success
 from thrifty.problem import checked_alpha
 from thrifty.table import Table
 
@@ -155,6 +156,7 @@ def _point(evidence: Evidence, chosen: list[ChosenArm], beliefs: Beliefs, name: 
     values = {
         "quality": np.clip(with_ends(shown, selective(quality, chosen, n_blocks)), 0.0, 1.0),
         "cost": np.maximum(with_ends(float(cost.replicates[0]), selective(cost, chosen, n_blocks)), 0.0),
+        "cost_per_success": cost_per_success(chosen, n_blocks, reward=shown),
         "saving": _less(chosen, 1, float(cost.replicates[0]), float(mean_target(best, 1).replicates[0]), n_blocks),
         "given_up": _less(chosen, 0, shown, shown_best, n_blocks),
     }

@@ -56,6 +56,7 @@ def profile(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> 
                     "share": n / sums.rows,
                     "mean_reward": totals[place, R] / n,
                     "mean_cost": totals[place, C] / n,
+                    "cost_per_success": totals[place, C] / totals[place, R] if totals[place, R] > 0.0 else None,
                     "no_outcome": totals[place, MISSING] / n,
                     "median_delay_s": delays[place],
                     "effective_rows": each.effective[place],
@@ -64,7 +65,7 @@ def profile(aggregates: Aggregates, estimates: tuple[SegmentEstimates, ...]) -> 
                 }
             )
     notes = [*aggregates.tally.lines(), *_outcome_notes(aggregates), *_gaps(aggregates), *_suspicions(aggregates, estimates)]
-    table = require_polars().DataFrame(rows)
+    table = require_polars().DataFrame(rows, infer_schema_length=None)
     return Profile(table, len(estimates), aggregates.rows, describe_span(aggregates), tuple(notes))
 
 

@@ -17,6 +17,7 @@ _ARM_COLUMNS = {
     "effective rows": NUMBER,
     "mean reward": NUMBER,
     "mean cost": NUMBER,
+    "cost per success": NUMBER,
     "no outcome": NUMBER,
     "enough to judge": WORDS,
 }
@@ -68,6 +69,7 @@ def _arm_row(row: dict[str, Any]) -> list[str]:
         f"{row['effective_rows']:,.0f}",
         f"{row['mean_reward']:.4f}",
         f"{row['mean_cost']:.4g}",
+        "" if row["cost_per_success"] is None else f"{row['cost_per_success']:.4g}",
         f"{row['no_outcome']:.1%}",
         row["refused"] or "yes",
     ]
