@@ -32,6 +32,10 @@ LOG = thrifty.Log(rows(), thrifty.Columns(segment="segment"))
 RESULTS: dict[str, Findings] = {
     "replay": thrifty.replay(LOG, [0.05], policies=[]),
     "frontier": thrifty.frontier(LOG, [0.0, 0.05]),
+    "power": thrifty.power(LOG, 0.05),
+    "arms": thrifty.compare_arms(LOG),
+    "value": thrifty.value_of(LOG, "Elm=0.5,Fir=0.5"),
+    "readout": thrifty.readout(rows().with_row_index("at"), by="segment", control="DE"),
     "recommend": thrifty.recommend(LOG, [0.1], policies=["cs-ts"], effort=thrifty.Effort(rounds=1500, worlds=2)),
 }
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from thrifty.logs import Columns, Log, examine, frontier, replay
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
-    from thrifty.questions import compare_arms, power, value_of, with_prices
+    from thrifty.questions import compare_arms, power, readout, value_of, with_prices
     from thrifty.router import Router
     from thrifty.simulation import Runs, simulate
 
@@ -30,7 +30,7 @@ _HOMES = {
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
     "thrifty.logs": ("Columns", "Log", "examine", "frontier", "replay"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
-    "thrifty.questions": ("compare_arms", "power", "value_of", "with_prices"),
+    "thrifty.questions": ("compare_arms", "power", "readout", "value_of", "with_prices"),
     "thrifty.router": ("Router",),
     "thrifty.simulation": ("Runs", "simulate"),
 }
@@ -61,6 +61,7 @@ __all__ = [
     "list_policies",
     "policy",
     "power",
+    "readout",
     "recommend",
     "replay",
     "scaled",

@@ -231,4 +231,5 @@ def _line(
         cost=None if last is None else last.cost,
         void=last is not None and last.value is None and last.code != "default",
         corrections=corrections,
+        holdout=settings["holdout"],
     )

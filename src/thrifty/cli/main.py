@@ -30,6 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
         log,
         policies,
         power,
+        readout,
         recommend,
         replay,
         reproduce,
@@ -40,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
 
     simulating, serving = (policies, check_policy, compare, leaderboard, reproduce, scenario), (serve, warm, log)
-    asking = (replay, frontier, recommend, power, arms, value, example_log)
+    asking = (replay, frontier, recommend, power, arms, value, readout, example_log)
     parser = _Parser(prog="thrifty", description="The cheapest arm that is good enough, learnt online.")
     parser.add_argument("--version", action="version", version=f"thrifty {__version__}")
     commands: Any = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from thrifty.advice import Recommendation
 from thrifty.findings import Findings
 from thrifty.logs import Frontier, Replay
-from thrifty.questions import ArmComparison, Power, RoutingValue
+from thrifty.questions import ArmComparison, Power, Readout, RoutingValue
 from thrifty.reports.drawing import checked_picture_path, save
 from thrifty.reports.forest import Forest, draw_forest
 from thrifty.reports.frontier import frontier_files
@@ -64,6 +64,12 @@ def _draw_value(found: RoutingValue) -> "Figure":
     return draw_forest(Forest(rows, columns, "The given routing against today, with 95% intervals", zero=True))
 
 
+def _draw_readout(found: Readout) -> "Figure":
+    rows = {f"{row['until']} ({row['treated'] + row['control']:,})": row for row in found.looks.tail(20).to_dicts()}
+    columns = {"given_up": f"share of the reward of {found.experiment.control} given up", "saving": "share of its cost saved"}
+    return draw_forest(Forest(rows, columns, "All intervals hold at once with 95%", zero=True))
+
+
 _DRAWINGS: dict[type, Callable[[Any], "Figure"]] = {
     Frontier: draw_frontier,
     Recommendation: draw_choices,
@@ -71,6 +77,7 @@ _DRAWINGS: dict[type, Callable[[Any], "Figure"]] = {
     Power: _draw_power,
     ArmComparison: _draw_arms,
     RoutingValue: _draw_value,
+    Readout: _draw_readout,
 }
 _REPORTS: dict[type, Callable[[Any], dict[str, bytes]]] = {
     Frontier: frontier_files,

@@ -47,6 +47,7 @@ class Line(NamedTuple):
     cost: float | None
     void: bool
     corrections: int
+    holdout: float | None
 
 
 COLUMNS = Line._fields
@@ -174,6 +175,7 @@ def _lines(rows: list[Row], name: str, known: Configuration, outcomes: dict[tupl
                 json.dumps(dict(detail["eligible"])) if "eligible" in detail else eligible,
                 json.dumps(detail["context"]) if "context" in detail else None,
                 *outcomes.get((row.replica, row.sequence), _NONE),
+                known.values.get("holdout"),
             )
 
 

@@ -1,0 +1,134 @@
+"""The two groups of a test, from the rows of an export: which decisions count, and in which order."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.arrays import Floats
+from thrifty.logs.source import require_polars
+from thrifty.suggestions import did_you_mean
+
+HOLDOUT, ROUTED = "holdout", "routed"
+DEADLINE_S = 3600.0
+FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """The outcomes of two groups in the order of their decisions: (n,) times, whether treated, rewards and costs."""
+
+    treated: str
+    control: str
+    at: Floats
+    is_treated: NDArray[np.bool_]
+    reward: Floats
+    cost: Floats
+    timed: bool
+    alpha: float | None
+
+
+def split_groups(frame: Any, *, by: str | None, control: str | None, router: str | None) -> tuple[Experiment, tuple[str, ...]]:
+    """The experiment in some rows, and notes on the rows that are left out."""
+    pl = require_polars()
+    _check_columns(frame, by)
+    if router is not None and "router" in frame.columns:
+        frame = _of_router(frame, router)
+    frame, alpha = _holdout_groups(pl, frame, control) if by is None else (_named_groups(pl, frame, by), None)
+    frame = frame.with_columns(
+        reward=pl.col("reward").cast(pl.Float64, strict=False),
+        cost=pl.coalesce(*(pl.col(name).cast(pl.Float64, strict=False) for name in ("cost", "price") if name in frame.columns)),
+    ).sort("at", maintain_order=True)
+    frame, notes = _finished(pl, frame)
+    treated, control = _pair(frame["group"].drop_nulls().unique(maintain_order=True).to_list(), by, control)
+    rewards = frame["reward"].to_numpy()
+    if rewards.size and not (rewards.min() >= 0.0 and rewards.max() <= 1.0):
+        raise ValueError(f"a reward must be in [0, 1], got {rewards.min() if rewards.min() < 0.0 else rewards.max():g}")
+    at = frame["at"].cast(pl.Float64).to_numpy()
+    found = Experiment(
+        treated,
+        control,
+        at,
+        is_treated=(frame["group"] == treated).to_numpy(),
+        reward=rewards,
+        cost=frame["cost"].fill_null(0.0).to_numpy(),
+        timed=bool(at.size) and float(at[0]) > 1e8,
+        alpha=alpha,
+    )
+    return found, notes
+
+
+def _check_columns(frame: Any, by: str | None) -> None:
+    wanted = ("at", "reward", "code") if by is None else ("at", "reward", by)
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        near = did_you_mean(missing[0], frame.columns, otherwise=f"there are {', '.join(frame.columns[:20])}")
+        raise ValueError(f"the log has no column {missing[0]!r:.80}: {near}")
+    if not {"cost", "price"} & set(frame.columns):
+        raise ValueError("the log has neither a column cost nor a column price: a read-out compares what the groups cost")
+
+
+def _of_router(frame: Any, router: str) -> Any:
+    names = frame["router"].unique(maintain_order=True).to_list()
+    if router not in names:
+        raise ValueError(f"the log has no router {router!r:.80}: {did_you_mean(router, names, otherwise=f'it has {names[:10]}')}")
+    return frame.filter(frame["router"] == router)
+
+
+def _holdout_groups(pl: Any, frame: Any, control: str | None) -> tuple[Any, float | None]:
+    """Decisions that a holdout could have taken, from the first one that it took; and the alpha of the router."""
+    routers = frame["router"].unique(maintain_order=True).to_list() if "router" in frame.columns else [""]
+    if len(routers) > 1:
+        raise ValueError(
+            f"the log has {len(routers)} routers ({', '.join(routers[:5])}): name one with --router, or use --by router"
+        )
+    if control not in (None, HOLDOUT):
+        raise ValueError(f"the control of a holdout is the holdout, got {control!r:.80}: name the column of other groups with --by")
+    frame = frame.sort("at", maintain_order=True)
+    held = (frame["code"] == HOLDOUT).to_numpy()
+    if not held.any():
+        raise ValueError("no decision was taken by a holdout: set one (holdout=0.05), or name the column of the groups with --by")
+    frame = frame.slice(int(np.argmax(held)))
+    frame = frame.filter(~frame["code"].is_in(["pinned", "only"]))
+    if "holdout" in frame.columns:
+        frame = frame.filter(frame["holdout"].cast(pl.Float64, strict=False).fill_null(1.0) > 0.0)
+    alphas = frame["alpha"].drop_nulls().unique().to_list() if "alpha" in frame.columns else []
+    group = pl.when(pl.col("code") == HOLDOUT).then(pl.lit(HOLDOUT)).otherwise(pl.lit(ROUTED))
+    return frame.with_columns(group=group), float(alphas[-1]) if len(alphas) == 1 else None
+
+
+def _named_groups(pl: Any, frame: Any, by: str) -> Any:
+    return frame.with_columns(group=pl.col(by).cast(pl.String))
+
+
+def _finished(pl: Any, frame: Any) -> tuple[Any, tuple[str, ...]]:
+    """The rows whose outcome is known, up to the first that still waits for one: quick outcomes are not like slow ones."""
+    notes = []
+    if "outcome" in frame.columns:
+        waiting = frame.filter(frame["outcome"] == "none")
+        recent = waiting.filter(waiting["at"].cast(pl.Float64) > float(frame["at"].cast(pl.Float64).max() or 0.0) - DEADLINE_S)
+        if recent.height:
+            first = float(recent["at"].cast(pl.Float64).min())
+            left = frame.filter(frame["at"].cast(pl.Float64) >= first).height
+            notes.append(f"{left:,} decisions since the first that still waits for its outcome are left out")
+            frame = frame.filter(frame["at"].cast(pl.Float64) < first)
+    silent = frame.filter(frame["reward"].is_null() | frame["group"].is_null()).height
+    if silent:
+        notes.append(f"{silent:,} decisions have no reward or no group and are left out")
+    return frame.filter(frame["reward"].is_not_null() & frame["group"].is_not_null()), tuple(notes)
+
+
+def _pair(groups: list[str], by: str | None, control: str | None) -> tuple[str, str]:
+    """The treated group and the control."""
+    if len(groups) != FEWEST:
+        found = ", ".join(map(repr, groups[:8])) or "none"
+        raise ValueError(f"a read-out compares two groups with outcomes, column {by or 'code'!r} has {len(groups)} ({found})")
+    if by is None:
+        return ROUTED, HOLDOUT
+    if control is None:
+        raise ValueError(f"say which group is the control, with --control: {' or '.join(map(repr, groups))}")
+    if control not in groups:
+        near = did_you_mean(control, groups, otherwise=f"there are {', '.join(groups)}")
+        raise ValueError(f"the control {control!r:.80} is no group of column {by!r}: {near}")
+    return next(group for group in groups if group != control), control
