@@ -124,14 +124,15 @@ def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
     variance = np.maximum(
         cells[:, :, RR].sum(axis=0) / rows.sum(axis=0) - (cells[:, :, R].sum(axis=0) / rows.sum(axis=0)) ** 2, 1e-6
     )
+    usual = shares @ means  # not the quality, which may be adjusted for how arms were chosen
     sampling = np.where(cells[:, :, N] > 0, variance / rows, np.inf)
     seen = np.isfinite(sampling)
     tau2 = np.maximum(
-        np.average((means - quality) ** 2, axis=0) - np.where(seen, sampling, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1),
+        np.average((means - usual) ** 2, axis=0) - np.where(seen, sampling, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1),
         0.0,
     )
     shrink = np.where(seen, tau2 / (tau2 + np.where(seen, sampling, 1.0) + 1e-300), 0.0)
-    deviations = shrink * (means - quality)
+    deviations = shrink * (means - usual)
     deviations -= shares @ deviations
     totals = sums.totals[arms]
     mean_cost = totals[:, C] / totals[:, N]

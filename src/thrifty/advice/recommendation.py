@@ -54,7 +54,8 @@ class Recommendation(Findings):
     def headline(self) -> str:
         """What the choices save together."""
         whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
-        return f"{len(self.choices)} segments; saves {whole['saving']:.1%} of today's cost, quality {whole['quality_change']:+.2%}"
+        about = f"{len(self.choices)} segments; saves {whole['saving']:.1%} of today's cost, quality {whole['quality_change']:+.2%}"
+        return f"{about} ({self.frontier.verdict})"
 
     def table(self) -> Table:
         """The choice of every segment."""

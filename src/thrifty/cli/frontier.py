@@ -5,7 +5,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_folder, read_alphas
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, refusals, show_range
+from thrifty.cli.what_if import add_prices, examine_log, price_notes
 from thrifty.files import write_files
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def add_to(commands: Any) -> None:
         example="thrifty frontier deliveries.csv --arm aggregator --reward delivered --cost price --out out",
     )
     add_log(parser)
+    add_prices(parser)
     parser.add_argument("--alpha", help="subsidy factors, separated by commas; default 0, 0.01, ... 0.3")
     add_folder(parser, "write frontier.html, .csv, .png and .svg there")
 
@@ -37,12 +39,12 @@ def run(options: argparse.Namespace) -> None:
 
     alphas = GRID if options.alpha is None else read_alphas(options.alpha)
     with RowCount() as rows:
-        found = frontier(open_log(options), alphas, seed=options.seed, progress=rows.show_rows)
+        found = frontier(examine_log(options, rows), alphas)
     if options.out is not None:
         from thrifty.reports.frontier import frontier_files
 
         write_files(options.out, frontier_files(found))
-    print(_as_json(found) if options.json else _as_text(found))
+    print(_as_json(found) if options.json else "\n".join([_as_text(found), *bullets(price_notes(options))]))
 
 
 def _as_json(found: "Frontier") -> str:

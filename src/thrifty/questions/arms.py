@@ -51,7 +51,10 @@ class ArmComparison(Findings):
     def headline(self) -> str:
         """How many pairs differ."""
         found = int((self.pairs["p"] < LEVEL).sum())
-        return f"{found} of {self.pairs.height} pairs of arms differ in mean reward (p < {LEVEL:g} for all comparisons together)"
+        about = (
+            f"{found} of {self.pairs.height} pairs of arms differ in mean reward, with p < {LEVEL:g} for all comparisons together"
+        )
+        return f"{about} ({self.evidence.confounding.verdict()})"
 
     def table(self) -> Table:
         """Every pair, the clearest first."""

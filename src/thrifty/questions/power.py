@@ -55,7 +55,8 @@ class Power(Findings):
         """How many arms are known to hold the floor, and when the others will be known."""
         counts = {verdict: int((self.arms["verdict"] == verdict).sum()) for verdict in (HOLDS, FAILS, OPEN)}
         known = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        return f"the floor at alpha {self.alpha:g}, with {self.confidence:.0%} confidence: {known}"
+        chosen = self.evidence.confounding.verdict()
+        return f"the floor at alpha {self.alpha:g}, with {self.confidence:.0%} confidence: {known} ({chosen})"
 
     def table(self) -> Table:
         """Every arm."""

@@ -125,7 +125,8 @@ class RoutingValue(Findings):
         """What the routing brings and saves in all segments together."""
         whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
         saving = "" if whole["saving"] is None else f"; saves {whole['saving']:.1%} of its cost"
-        return f"mean reward {whole['reward']:.4f}, {whole['reward_change']:+.4f} against today{saving}"
+        about = f"mean reward {whole['reward']:.4f}, {whole['reward_change']:+.4f} against today{saving}"
+        return f"{about} ({self.evidence.confounding.verdict()})"
 
     def table(self) -> Table:
         """Every segment, and all together."""

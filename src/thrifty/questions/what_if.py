@@ -9,7 +9,7 @@ import numpy as np
 
 from thrifty.logs import Evidence
 from thrifty.logs.aggregates import CC, WC, WW, WWC, WWCC, C, LogSums, N, W
-from thrifty.logs.estimators import estimate_segment
+from thrifty.logs.estimators import SegmentEstimates, estimate_segment
 from thrifty.logs.profile import profile
 from thrifty.questions.checking import checked_arm
 
@@ -31,7 +31,10 @@ def with_prices(evidence: Evidence, prices: Mapping[str, float | str]) -> Eviden
         return evidence
     segments = tuple(_repriced(each, changes) for each in evidence.aggregates.segments)
     aggregates = replace(evidence.aggregates, segments=segments)
-    estimates = tuple(estimate_segment(each, evidence.weights, weighted=aggregates.weighted) for each in segments)
+    estimates = tuple(
+        _with_costs(before, estimate_segment(each, evidence.weights, weighted=aggregates.weighted), changes)
+        for before, each in zip(evidence.estimates, segments, strict=True)
+    )
     return replace(evidence, aggregates=aggregates, estimates=estimates, profile=profile(aggregates, estimates))
 
 
@@ -64,6 +67,21 @@ def _checked_change(arm: str, given: float | str) -> tuple[float | None, float]:
     if not 0.0 <= value < math.inf:
         raise ValueError(f"the price of {arm!r:.80} must be finite and not negative, or a change such as -10%, got {text!r:.80}")
     return value, 1.0
+
+
+def _with_costs(
+    before: SegmentEstimates, after: SegmentEstimates, changes: Mapping[str, tuple[float | None, float]]
+) -> SegmentEstimates:
+    """Estimates with the costs of repriced arms, and all else as it was: rewards may be adjusted for how arms were chosen."""
+    bound = before.bound.copy()
+    replicates = {name: (rewards, costs.copy()) for name, (rewards, costs) in before.replicates.items()}
+    for place, arm in enumerate(before.sums.arms):
+        if arm in changes:
+            price, factor = changes[arm]
+            bound[1, :, place] = after.bound[1, :, place]
+            for name, (_, costs) in replicates.items():
+                costs[:, place] = factor * costs[:, place] if price is None else after.replicates[name][1][:, place]
+    return replace(before, sums=after.sums, replicates=replicates, bound=bound)
 
 
 def _repriced(sums: LogSums, changes: Mapping[str, tuple[float | None, float]]) -> LogSums:
