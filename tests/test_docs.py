@@ -24,7 +24,7 @@ PUBLIC = ("", ".policies", ".environments", ".simulation", ".router", ".client",
 RUN_HERE = {
     "README.md": 3,
     "docs/index.md": 3,
-    "docs/how-to/compare.md": 5,
+    "docs/how-to/compare.md": 7,
     "docs/how-to/embed.md": 7,
     "docs/how-to/own-policy.md": 4,
     "docs/how-to/logs.md": 5,

@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from thrifty.advice import Criteria, Effort, recommend
     from thrifty.client import AsyncClient, Client
-    from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled, World, scaled
+    from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Fees, Resampled, World, scaled
     from thrifty.logs import Columns, Log, examine, frontier, replay
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
@@ -27,8 +27,8 @@ _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
     "thrifty.advice": ("Criteria", "Effort", "recommend"),
     "thrifty.client": ("AsyncClient", "Client"),
-    "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Resampled", "World", "scaled"),
     "thrifty.logs": ("Columns", "Log", "examine", "frontier", "replay"),
+    "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Fees", "Resampled", "World", "scaled"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
     "thrifty.questions": ("compare_arms", "power", "readout", "value_of", "with_prices"),
     "thrifty.router": ("Router",),
@@ -47,6 +47,7 @@ __all__ = [
     "Criteria",
     "Deterministic",
     "Effort",
+    "Fees",
     "Instance",
     "Log",
     "Policy",

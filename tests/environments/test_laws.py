@@ -7,7 +7,8 @@ import pytest
 from thrifty import Bernoulli, Beta, ClippedGaussian, Deterministic, Instance, Resampled, World, scaled
 from thrifty.arrays import Floats
 from thrifty.compiled import builder
-from thrifty.environments.laws import Law, law_from_dict
+from thrifty.environments.law_reading import law_from_dict
+from thrifty.environments.laws import Law
 from thrifty.environments.sampling import LawTable, draw_cost, tabulate
 from thrifty.streams import Stream, make_streams
 
@@ -27,7 +28,7 @@ LAWS: list[Law] = [
 
 @builder
 def _draws(table: LawTable, arm: int, stream: Stream, n: int) -> Floats:
-    return np.array([draw_cost(table, arm, stream) for _ in range(n)])
+    return np.array([draw_cost(table, arm, 1.0, stream) for _ in range(n)])
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

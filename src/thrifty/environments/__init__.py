@@ -3,6 +3,7 @@
 from thrifty.environments.changing import Changing, abrupt, checked_world, drifting, gradual, outage, periodic, repriced
 from thrifty.environments.families import HardFamily
 from thrifty.environments.feedback import Exponential, Feedback, Fixed, HeavyTailed, checked_feedback, read_delay
+from thrifty.environments.fees import Fees
 from thrifty.environments.laws import Bernoulli, Beta, ClippedGaussian, Deterministic, Law, Resampled, scaled
 from thrifty.environments.world import World
 
@@ -14,6 +15,7 @@ __all__ = [
     "Deterministic",
     "Exponential",
     "Feedback",
+    "Fees",
     "Fixed",
     "HardFamily",
     "HeavyTailed",

@@ -4,12 +4,10 @@ Rewards are in [0, 1]. Costs have the same laws, scaled by any positive factor.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thrifty.environments.distribution import Distribution, is_number
 
@@ -30,6 +28,27 @@ class Law(Distribution):
     def mean(self) -> float:
         """The expected value."""
         raise NotImplementedError
+
+    @property
+    def on_success(self) -> "Law":
+        """The law after a success, and `on_failure` after a failure: this one, unless it is made of fees."""
+        return self
+
+    @property
+    def on_failure(self) -> "Law":
+        """See `on_success`."""
+        return self
+
+    @property
+    def depends_on_outcome(self) -> bool:
+        """Whether a draw depends on the reward."""
+        return self.on_success is not self
+
+    def mean_at(self, quality: float) -> float:
+        """The expected value for an arm whose mean reward is `quality`."""
+        if not self.depends_on_outcome:
+            return self.mean
+        return quality * self.on_success.mean + (1.0 - quality) * self.on_failure.mean
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -190,6 +209,14 @@ class Scaled(Law):
         return self.factor * self.law.mean
 
     @property
+    def on_success(self) -> Law:
+        return Scaled(self.law.on_success, self.factor) if self.law.depends_on_outcome else self
+
+    @property
+    def on_failure(self) -> Law:
+        return Scaled(self.law.on_failure, self.factor) if self.law.depends_on_outcome else self
+
+    @property
     def shape(self) -> tuple[float, float]:
         return self.law.shape
 
@@ -219,31 +246,6 @@ def _checked_data(data: object) -> tuple[float, ...]:
     if not isinstance(values, (list, tuple)) or not all(is_number(value) for value in values):
         raise ValueError(f"a resampled law needs a list of numbers, got {data!r:.80}: write Resampled((0.0, 0.5, 1.0))")
     return tuple(float(value) for value in values)
-
-
-LAWS = {law.name: law for law in (Bernoulli, Beta, ClippedGaussian, Deterministic, Resampled)}
-
-
-def law_from_dict(described: dict[str, Any]) -> Law:
-    """The law that `to_dict` described.
-
-    >>> law_from_dict({"law": "beta", "a": 2, "b": 6})
-    Beta(a=2, b=6)
-    """
-    fields = dict(described)
-    name = fields.pop("law", None)
-    try:
-        if name == Scaled.name:
-            return Scaled(law_from_dict(fields["of"]), fields["factor"])
-        return LAWS[name](**fields)
-    except (KeyError, TypeError):
-        known = ", ".join([*LAWS, Scaled.name])
-        raise ValueError(f"cannot read the law {described!r}: `law` is one of {known}, with its own parameters beside it") from None
-
-
-def means(laws: Sequence[Law]) -> NDArray[np.float64]:
-    """(K,) the expected values of several laws."""
-    return np.array([law.mean for law in laws])
 
 
 def _normal_cdf(x: float) -> float:

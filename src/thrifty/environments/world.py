@@ -1,5 +1,6 @@
 """A world: the laws of every arm's rewards and costs. A simulation draws from it; no decider sees it."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from thrifty.environments.distribution import is_number
-from thrifty.environments.laws import Bernoulli, Law, law_from_dict, means
+from thrifty.environments.law_reading import law_from_dict
+from thrifty.environments.laws import Bernoulli, Law
 from thrifty.problem import Instance, Terms, checked_alpha, checked_costs
 
 
@@ -19,7 +21,8 @@ class World:
     Parameters
     ----------
     rewards : (K,) a law on [0, 1] per arm; a number p stands for Bernoulli(p)
-    costs : (K,) a number per arm: known beforehand; or a law per arm: random, and seen only with each outcome
+    costs : (K,) a number per arm: known beforehand; or a law per arm: random, and seen only with each outcome. `Fees` are laws
+        that depend on the reward
     alpha : the subsidy factor in [0, 1]
 
     >>> from thrifty.environments import Beta, scaled
@@ -39,6 +42,9 @@ class World:
         object.__setattr__(self, "rewards", tuple(laws))
         object.__setattr__(self, "costs", _all_numbers_or_all_laws(_checked_arms("costs", costs)))
         object.__setattr__(self, "alpha", checked_alpha(alpha))
+        fees = [law for law in self.rewards if law.depends_on_outcome]
+        if fees:
+            raise ValueError(f"rewards are what fees depend on, got the law {fees[0]}: give fees as costs")
         too_large = [law for law in self.rewards if law.scale > 1.0]
         if too_large:
             raise ValueError(f"rewards must be in [0, 1], got the law {too_large[0]}: divide them by their largest value")
@@ -57,8 +63,12 @@ class World:
     @cached_property
     def instance(self) -> Instance:
         """The expected rewards and costs: what regret is counted against."""
-        costs = self.costs if self.costs_known else means(self.costs)  # type: ignore[arg-type]
-        return Instance(means(self.rewards), np.asarray(costs), self.alpha)
+        means = [law.mean for law in self.rewards]
+        pairs = itertools.zip_longest(
+            self.costs, means, fillvalue=0.0
+        )  # an instance says so if there are more of one than of the other
+        costs: list[Any] = [cost.mean_at(mean) if isinstance(cost, Law) else cost for cost, mean in pairs]
+        return Instance(means, costs[: len(self.costs)], self.alpha)
 
     @property
     def pieces(self) -> tuple[tuple[int, "World"], ...]:

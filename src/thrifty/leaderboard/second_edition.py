@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from thrifty.environments import Beta, Law, World, scaled
+from thrifty.environments import Beta, Fees, Law, World, scaled
 from thrifty.environments.families import HardFamily
 from thrifty.leaderboard.entry import HELD_OUT, TUNING, Entry, make_entry
 from thrifty.problem import Instance
 
 
 def second_edition() -> list[Entry]:
-    """All of them, the tuning half first."""
-    return [*_to_tune_on(), *_held_out()]
+    """All of them, the tuning half first; then fees by outcome, of both halves."""
+    fees = [_fees(half, seed) for half, seeds in ((TUNING, (61, 62)), (HELD_OUT, (71, 72))) for seed in seeds]
+    return [*_to_tune_on(), *_held_out(), *fees]
 
 
 def _to_tune_on() -> list[Entry]:
@@ -111,3 +112,13 @@ def _dollars(half: str, seed: int) -> Entry:
     costs: list[Law] = [scaled(Beta(1, 9), 10 * float(mean)) for mean in dollars]
     world = World(means.tolist(), costs, 0.05)
     return Entry(f"costs in dollars, seed {seed}", world, 10_000, half, unit=float(np.ptp(dollars)))
+
+
+def _fees(half: str, seed: int) -> Entry:
+    """Processors that charge another fee for a failure than for a success, in dollars, seen with each outcome."""
+    rng = np.random.default_rng(seed)
+    means, success = rng.uniform(0.75, 0.97, 5), 10 ** rng.uniform(-2, -0.5, 5)
+    failure = success * rng.uniform(0, 1, 5)
+    costs = [Fees(scaled(Beta(2, 6), 4 * s), float(f)) for s, f in zip(success.tolist(), failure.tolist(), strict=True)]
+    world = World(means.tolist(), costs, 0.05)
+    return Entry(f"fees by outcome, seed {seed}", world, 10_000, half, unit=float(np.ptp(world.instance.costs)))

@@ -96,7 +96,7 @@ def play_rounds(rule, terms, state, recollection, rewards, costs, feedback, cale
         turn_to_pull(streams.tapes, arm, state.stats[arm].sent, streams.world)
         reward = draw_reward(rewards, arm, streams.world)
         if costs is not None:
-            cost = draw_cost(costs, arm, streams.world)
+            cost = draw_cost(costs, arm, reward, streams.world)
         if trace is not None:
             trace[t] = arm
         outcome = Outcome(arm, reward, cost, propensity)
