@@ -18,7 +18,7 @@ def cluster_address(backend: str) -> str | None:
         raise ValueError(f"backend must be {BACKENDS}, got {backend!r:.80}")
     if backend == "local":
         return None
-    if backend == "dask" or backend.startswith("dask://"):
+    if backend == "dask" or (backend.startswith("dask://") and backend != "dask://"):
         return backend.removeprefix("dask").removeprefix("://")
     raise ValueError(f"backend must be {BACKENDS}, got {backend!r}")
 

@@ -144,6 +144,7 @@ def test_wrong_settings_are_refused_with_the_value() -> None:
         ({"rare": -1}, "--rare must be a number of rows, got -1"),
         ({"within": "soon"}, "--within must be a time such as 60s, 5m or 1h, got 'soon'"),
         ({"within": "0s"}, "--within must be a time such as 60s, 5m or 1h, got '0s'"),
+        ({"segment": ""}, "--segment must name a column, or several separated by commas, got ''"),
         ({"chain": "customer"}, "chains of attempts need the time of every row"),
     ):
         with pytest.raises(ValueError, match=words):

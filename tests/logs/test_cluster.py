@@ -60,6 +60,7 @@ def test_a_cluster_gives_the_same_bytes_and_the_same_counts(tmp_path: Path, caps
 def test_a_backend_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "log")
     for backend, words in (
+        ("dask://", "backend must be local, dask or dask://host:port, got 'dask://'"),
         ("spark", "backend must be local, dask or dask://host:port, got 'spark'"),
         ("dask://127.0.0.1:9", "no Dask scheduler answers at 127.0.0.1:9"),
     ):

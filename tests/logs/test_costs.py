@@ -45,6 +45,7 @@ def test_with_fees_no_cost_column_is_needed() -> None:
         ("success=x", "a fee must be finite and not negative, got 'x' for 'success'"),
         ("success=-1", "a fee must be finite and not negative, got '-1' for 'success'"),
         ("success=1,success=2", "two fees for outcome 'success'"),
+        ("", "--fees has no fee: write success=0.30,failure=0.05"),
         ("nowhere.csv", "cannot read the fees in nowhere.csv"),
     ],
 )

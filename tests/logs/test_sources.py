@@ -185,12 +185,16 @@ def test_a_query_reads_a_duckdb_file_and_files(tmp_path: Path) -> None:
     assert totals(Query(f"select * from '{tmp_path / 'a.csv'}'")) == EXPECTED
     for query, words in (
         (Query("select nothing from log", str(tmp_path / "log.duckdb")), "failed: Binder Error"),
-        (Query("drop table log", str(tmp_path / "log.duckdb")), "failed: "),
+        (Query("drop table log", str(tmp_path / "log.duckdb")), "--query must be one select, got 'drop table log'"),
+        (Query(f"copy (select 1) to '{tmp_path / 'out.csv'}'"), "--query must be one select"),
+        (Query("select 1; select 2"), "--query must be one select"),
+        (Query(""), "--query must be one select, got ''"),
         (Query("select * from log", str(tmp_path / "none.duckdb")), "there is no such DuckDB file"),
         (Query("select * from log", str(tmp_path / "a.csv")), "failed: "),
     ):
         with pytest.raises(ValueError, match=words):
             Log(query, COLUMNS)
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_a_query_on_the_command_line_stands_in_for_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,6 +219,14 @@ class ArrowTable:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._rows.__arrow_c_stream__(requested_schema)
+
+
+def test_lists_and_records_are_no_values() -> None:
+    rows = polars.DataFrame({"arm": [["a"], ["b"]], "reward": [1, 0], "cost": [{"net": 1}, {"net": 2}]})
+    with pytest.raises(ValueError, match=r"column 'arm' holds List\(String\), and one value a row is needed"):
+        aggregate(Log(rows))
+    with pytest.raises(ValueError, match="column 'cost' holds Struct"):
+        aggregate(Log(rows.with_columns(arm=polars.Series(["a", "b"]))))
 
 
 def test_arrow_tables_and_files_are_read(tmp_path: Path) -> None:

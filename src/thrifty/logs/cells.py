@@ -45,7 +45,9 @@ def read_seconds(pl: Any, name: str, schema: Any, style: TimeStyle) -> Any:
             moments = moments.dt.replace_time_zone(style.zone, ambiguous="earliest", non_existent="null")
         return moments.dt.timestamp("us") / 1e6
     if not kind.is_numeric():
-        raise ValueError(f"column {name.removeprefix('raw_')!r} holds {kind}, which is no time: name another column")
+        raise ValueError(
+            f"the column of --{name.removeprefix('raw_').replace('_', '-')} holds {kind}, which is no time: name another"
+        )
     count = column.cast(pl.Float64, strict=False).fill_nan(None)
     size = count.abs()
     divisor = pl.when(size > 1e17).then(1e9).when(size > 1e14).then(1e6).when(size > 1e11).then(1e3).otherwise(1.0)

@@ -85,6 +85,8 @@ class Columns:
         self._check_settings()
         if self.chain is not None and self.time is None:
             raise ValueError("chains of attempts need the time of every row: name its column with --time")
+        if self.segment is not None and not self.segment_columns:
+            raise ValueError(f"--segment must name a column, or several separated by commas, got {self.segment!r}")
         if self.chain is not None and not self.chain_columns:
             raise ValueError("--chain must name the columns that attempts of one request share, such as customer,amount")
         if self.missing is not None and self.missing not in MISSING:

@@ -31,7 +31,7 @@ class Fees:
     @classmethod
     def load(cls, given: str | Mapping[str, Any], *, beside: Path | None = None) -> "Fees":
         """From "outcome=fee,..." or "arm:outcome=fee,...", a mapping of these, or a CSV file with outcome, fee and perhaps arm."""
-        if isinstance(given, str) and "=" not in given:
+        if isinstance(given, str) and given.strip() and "=" not in given:
             return cls._of(_read((beside or Path()) / given), given)
         if isinstance(given, str):
             pairs = [item.partition("=")[::2] for item in given.split(",") if item.strip()]

@@ -4,7 +4,7 @@ Polars runs the expression on all cores while the rows stream by.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thrifty.logs.cells import filled, is_blank, read_number, read_reward, read_seconds
@@ -27,6 +27,7 @@ def make_plan(part: Part, recipe: Recipe, context: Sequence[str] = ()) -> Any:
     named = columns.named()
     raw = recipe.raw(part, context)
     schema = raw.collect_schema()
+    _check_kinds(schema, named)
     none = pl.lit(None, pl.Float64)
     numbers = {meaning: recipe.numbers.get(meaning, _PLAIN) for meaning in ("cost", "reward", "propensity")}
     keys = [filled(pl, f"raw_{meaning}", schema).cast(pl.String) for meaning in named if meaning.startswith("chain")]
@@ -51,6 +52,14 @@ def make_plan(part: Part, recipe: Recipe, context: Sequence[str] = ()) -> Any:
         propensity=pl.col("propensity").fill_null(math.nan),
         delay_s=(pl.col("back") - pl.col("time")).fill_null(math.nan),
     )
+
+
+def _check_kinds(schema: Any, named: Mapping[str, str]) -> None:
+    """A ValueError if a column holds lists or records, where one value is needed."""
+    for meaning, name in named.items():
+        kind = schema[f"raw_{meaning}"]
+        if kind.is_nested() or kind.is_object():
+            raise ValueError(f"column {name!r} holds {kind}, and one value a row is needed: name another column")
 
 
 def segment_of(pl: Any, recipe: Recipe, schema: Any) -> Any:

@@ -109,7 +109,7 @@ class Log:
             recipe = settle(self.parts, self.columns, self.now, self._export)
             if self.columns.missing == "censored":
                 recipe = replace(recipe, end=latest_time(self.parts, recipe))
-            if self.columns.rare or self._pool_always:
+            if self.columns.segment_columns and (self.columns.rare or self._pool_always):
                 pooling = pool(count_segments(self.parts, recipe), self.columns.rare, len(self.columns.segment_columns))
                 self._notes = [*self._notes, *filter(None, [pooling.note])]
                 recipe = replace(recipe, pooled=pooling.names)

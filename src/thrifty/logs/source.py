@@ -78,7 +78,10 @@ def find_files(text: str) -> tuple[list[Path], list[str]]:
     """The files that a path, a pattern or a folder stands for, in the order of their names, and a note on files left alone."""
     path = Path(text)
     if path.is_dir():
-        found = [each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path))]
+        try:
+            found = [each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path))]
+        except OSError as error:
+            raise ValueError(f"cannot read the folder {path}: {error.strerror} ({error.filename})") from None
         wanted = [each for each in found if _kind(each) is not None]
         if not wanted:
             raise ValueError(f"the folder {path} has no log: a log ends in {_SHOWN}")

@@ -132,8 +132,10 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
     try:
         with duckdb.connect(database or ":memory:", read_only=database is not None) as connection:
             connection.execute("SET temp_directory = ?", [str(folder)])
-            connection.sql(query.strip().rstrip(";")).write_parquet(str(path))
-    except (duckdb.Error, AttributeError, RuntimeError) as error:
-        said = "it returns no rows" if isinstance(error, AttributeError) else next(iter(str(error).splitlines()), "")
-        raise ValueError(f"--query {query!r:.200} failed: {said}") from None
+            kinds = [statement.type for statement in connection.extract_statements(query)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise ValueError(f"--query must be one select, got {query!r:.200}")
+            connection.sql(query).write_parquet(str(path))
+    except (duckdb.Error, RuntimeError) as error:
+        raise ValueError(f"--query {query!r:.200} failed: {next(iter(str(error).splitlines()), '')}") from None
     return path
