@@ -89,7 +89,11 @@ def test_times_are_read_in_every_spelling(spelling: str) -> None:
 
 def test_formats_and_zones_may_be_mixed() -> None:
     mixed = ["2026-01-31T12:00:00Z", "1769860800", "31.01.2026 12:00", "2026-01-31 14:00:00+02:00", "1769860800000"]
-    sums = aggregate(log_of("at", mixed))
+    log = log_of("at", mixed)
+    sums = aggregate(log)
+    assert log.tally.lines() == [
+        "some times in 'at' have a zone and others have none, such as '31.01.2026 12:00': these are taken as UTC (--zone)"
+    ]
     assert (sums.rows, sums.first, sums.last) == (200, NOON, NOON)
 
 
@@ -144,6 +148,7 @@ def test_wrong_settings_are_refused_with_the_value() -> None:
         ({"rare": -1}, "--rare must be a number of rows, got -1"),
         ({"within": "soon"}, "--within must be a time such as 60s, 5m or 1h, got 'soon'"),
         ({"within": "0s"}, "--within must be a time such as 60s, 5m or 1h, got '0s'"),
+        ({"arm": 3}, "--arm must be the name of a column, got 3"),
         ({"segment": ""}, "--segment must name a column, or several separated by commas, got ''"),
         ({"chain": "customer"}, "chains of attempts need the time of every row"),
     ):
@@ -182,6 +187,12 @@ def test_statuses_and_arms_that_differ_by_case_or_spaces_are_pointed_out() -> No
         "they count as failures unless --success names it",
         "arms that differ only by case or spaces are taken as different: 'Alder' and 'alder '",
     ]
+
+
+def test_a_log_without_any_outcome_is_refused() -> None:
+    rows = polars.DataFrame({"arm": ["a", "b"] * 100, "reward": [None] * 200, "cost": [1] * 200})
+    with pytest.raises(ValueError, match="no row has an outcome in column 'reward': name another with --reward"):
+        aggregate(Log(rows))
 
 
 def test_spellings_of_no_value_are_empty_cells() -> None:

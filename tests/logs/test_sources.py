@@ -235,6 +235,10 @@ def test_arrow_tables_and_files_are_read(tmp_path: Path) -> None:
     assert totals(tmp_path / "a.arrow") == EXPECTED
     with pytest.raises(ValueError, match="a log is a path, a polars or pandas frame, an Arrow table or a Query, got dict"):
         Log({"arm": ["a"]})
+    with pytest.raises(ValueError, match="cannot read the lazy frame"):
+        Log(polars.scan_csv(tmp_path / "none.csv"))
+    with pytest.raises(ValueError, match=r"a query must be text such as 'select \* from log', got 3"):
+        Query(3)  # type: ignore[arg-type]
 
 
 def test_pandas_frames_keep_zones_empty_cells_and_whole_numbers() -> None:

@@ -97,6 +97,9 @@ class Columns:
             raise ValueError("missing = censored needs the time of every row: name its column with time")
 
     def _check_settings(self) -> None:
+        for meaning in ("arm", "reward"):
+            if not isinstance(getattr(self, meaning), str):
+                raise ValueError(f"--{meaning} must be the name of a column, got {getattr(self, meaning)!r}")
         if self.decimal is not None and self.decimal not in DECIMALS:
             raise ValueError(f"--decimal must be comma or point, got {self.decimal!r}")
         if self.rare is not None and (not isinstance(self.rare, int) or self.rare < 0):

@@ -108,10 +108,12 @@ def assumptions(evidence: Evidence) -> tuple[str, ...]:
         "ignore": "rows without an outcome are left out: outcomes are assumed to go missing whether good or bad",
         "censored": f"a row without an outcome counts as a failure after {columns.deadline_s:g} seconds; younger rows are left out",
     }[columns.missing or "failure"]
+    chains = f" (retries within {columns.within_s:g} seconds count as one request)" if columns.chain_columns else ""
     return (
         evidence.assumption,
         missing,
-        "traffic and rates stay as they were over the span of the log, and what one request gets does not change the others",
+        "traffic and rates stay as they were over the span of the log, and what one request gets does not change the others"
+        + chains,
         "intervals are 95% bootstrap intervals over blocks of time; sure bounds hold for any law with rewards in [0, 1], with 95%",
         "a chosen arm is valued given that it was chosen, so that the rows that made it look good do not flatter it",
     )

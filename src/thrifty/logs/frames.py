@@ -20,7 +20,10 @@ def frame_of(source: Any) -> tuple["polars.LazyFrame", int]:
     """
     pl = require_polars()
     if isinstance(source, pl.LazyFrame):
-        return source, int(source.select(pl.len()).collect(engine="streaming").item())
+        try:
+            return source, int(source.select(pl.len()).collect(engine="streaming").item())
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise ValueError(f"cannot read the lazy frame: {first_line(error)}") from None
     if isinstance(source, pl.DataFrame):
         return source.lazy(), source.height
     if type(source).__module__.split(".")[0] == "pandas" and hasattr(source, "iloc") and hasattr(source, "columns"):

@@ -156,7 +156,9 @@ class Log:
                 f"{wrong:,} of {tally.rows:,} rows cannot be used, and {self._tolerated:.0%} are tolerated (--tolerate): "
                 + "; ".join(tally.lines())
             )
-        tally.notes += self._notes
+        if tally.no_outcome == tally.used:
+            raise ValueError(f"no row has an outcome in column {self.columns.reward!r}: name another with --reward")
+        tally.notes += [*self.recipe.notes, *self._notes]
         tally.notes += check_statuses(self.columns.success, tally.statuses, self.columns.reward)
         tally.notes += twin_notes(self.arms.names, self.segments.names)
         if reader is not None and reader.chains is not None:

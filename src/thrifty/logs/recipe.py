@@ -12,7 +12,7 @@ from thrifty.logs.exported import Export
 from thrifty.logs.numbers import NumberStyle, number_style
 from thrifty.logs.parts import Part
 from thrifty.logs.polars_extra import require_polars
-from thrifty.logs.times import TimeStyle, time_style
+from thrifty.logs.times import TimeStyle, time_style, zone_note
 
 SAMPLED = 1000
 _NUMBERS, _TIMES = ("cost", "reward", "propensity"), ("time", "outcome_time")
@@ -32,6 +32,7 @@ class Recipe:
     end : the latest time, if rows younger than a deadline are left out
     export : how to read a log that `thrifty export` wrote, None for others
     pooled : names of pooled segments, by segment
+    notes : what a person should know about how columns are read
 
     """
 
@@ -43,6 +44,7 @@ class Recipe:
     end: float | None = None
     export: Export | None = None
     pooled: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def raw(self, part: Part, context: Sequence[str] = ()) -> Any:
         """The columns of a part under their meanings, as raw_MEANING, and others as context_NAME."""
@@ -78,7 +80,8 @@ def settle(parts: Sequence[Part], columns: Columns, now: float, export: Export |
         if meaning in named
     }
     words = "reward" in texts and not columns.success and _are_words(texts["reward"], numbers["reward"], columns.reward)
-    return Recipe(columns, now, numbers, times, words, export=export)
+    notes = [zone_note(texts[meaning], times[meaning], named[meaning]) for meaning in times if meaning in texts]
+    return Recipe(columns, now, numbers, times, words, export=export, notes=tuple(filter(None, notes)))
 
 
 def _are_words(texts: Any, style: NumberStyle, column: str) -> bool:

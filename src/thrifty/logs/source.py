@@ -43,6 +43,10 @@ class Query:
     sql: str
     database: str | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.sql, str):
+            raise ValueError(f"a query must be text such as 'select * from log', got {self.sql!r:.80}")
+
 
 @dataclass(frozen=True)
 class SourceFormat:

@@ -38,6 +38,7 @@ _PROBE = 8
 _EARLIEST = -2_208_988_800.0  # 1900: a pattern would also read 12-01-20 as a day in the year 12
 _TWO_READINGS = re.compile(r"^\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4})\b")
 _COMPACT = re.compile(r"^\s*(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\s*$")
+_ZONE = re.compile(r"(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$")
 _MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 
 
@@ -111,6 +112,22 @@ def time_style(sample: "polars.Series", asked: TimeStyle, column: str) -> TimeSt
             f"column {column!r} holds {compact!r}: is it a date (--time-format %Y%m%d) or seconds since 1970 (--time-format s)?"
         )
     return asked._replace(order=next(iter(proofs), ""))
+
+
+def zone_note(sample: "polars.Series", style: TimeStyle, column: str) -> str:
+    """A note if some times of a column have a zone and others have none; empty if there is nothing to say.
+
+    >>> import polars
+    >>> zone_note(polars.Series(["2026-01-31 10:00Z", "2026-01-31 11:00"]), TimeStyle(), "at")
+    "some times in 'at' have a zone and others have none, such as '2026-01-31 11:00': these are taken as UTC (--zone)"
+    """
+    clocks = [text for text in sample.drop_nulls().unique(maintain_order=True).to_list() if ":" in text]
+    bare = [text for text in clocks if not _ZONE.search(text)]
+    if not bare or len(bare) == len(clocks):
+        return ""
+    return (
+        f"some times in {column!r} have a zone and others have none, such as {bare[0]!r}: these are taken as {style.zone} (--zone)"
+    )
 
 
 def _question(text: str, column: str) -> str:
