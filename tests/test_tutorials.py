@@ -6,7 +6,7 @@ import pytest
 
 from tests.pages import DOCS, Reader
 
-BLOCKS = {"researcher": 11, "engineer": 12, "analyst": 9}
+BLOCKS = {"researcher": 11, "engineer": 12, "analyst": 10}
 """How many blocks of each tutorial run, so that none is passed over."""
 
 

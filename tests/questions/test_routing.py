@@ -60,6 +60,7 @@ def test_shares_are_read_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
+        ("Elm=0.5,Elm=0.5", "there are two shares of 'Elm': give one"),
         ("Elm=0.5", "must add up to 1, got 0.5"),
         ("Elm=half,Fir=0.5", "the share of 'Elm' must be a number from 0 to 1, got 'half'"),
         ({"Elm": 1.5, "Fir": -0.5}, "the share of 'Elm' in segment '\\*' must be in \\[0, 1\\], got 1.5"),

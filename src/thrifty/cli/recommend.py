@@ -53,7 +53,9 @@ def run(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
     from thrifty.advice import Criteria, Effort, recommend
     from thrifty.reports.recommendation import recommendation_files
+    from thrifty.router.settings import checked_name
 
+    checked_name("--name", options.name)
     with RowCount() as rows, ProgressBar("playing", "game") as bar:
         found = recommend(
             examine_log(options, rows),

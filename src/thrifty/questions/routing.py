@@ -62,7 +62,11 @@ class Routing:
             return cls(dict(given) if nested and given else {ANY: {str(arm): _number(arm, share) for arm, share in given.items()}})
         if "=" in given:
             pairs = [item.partition("=") for item in given.split(",")]
-            return cls({ANY: {arm.strip(): _number(arm, share) for arm, _, share in pairs}})
+            names = [arm.strip() for arm, _, _ in pairs]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"there are two shares of {twice!r:.80}: give one")
+            return cls({ANY: {name: _number(name, share) for name, (_, _, share) in zip(names, pairs, strict=True)}})
         return cls(_read(Path(given)))
 
     def of(self, segment: str) -> Shares:
