@@ -141,15 +141,15 @@ def _replicates(strata_sums: list[Floats], traffic: Floats, *, weighted: bool) -
             w = part[:, :, _W] if weighted else here * (part[:, :, _N] > 0)
             wr = part[:, :, heavy] if weighted else w * q
             weight, value, missed = weight + w, value + wr, missed + wr - q * w
-        found["dm"].append(dm / rows)
-        found["ips"].append(value / rows)
+        found["dm"].append(_ratio(dm, rows))  # a replicate may have no row of a thin segment
+        found["ips"].append(_ratio(value, rows))
         found["snips"].append(_ratio(value, weight))
-        found["dr"].append((dm + missed) / rows)
+        found["dr"].append(_ratio(dm + missed, rows))
     return {name: (pair[0], pair[1]) for name, pair in found.items()}
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    return np.divide(top, bottom, out=np.zeros_like(top), where=np.broadcast_to(bottom > 0, top.shape))
 
 
 def _refusals(sums: LogSums, effective: Floats, unseen: Floats) -> tuple[str, ...]:

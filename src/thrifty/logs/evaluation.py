@@ -1,7 +1,7 @@
 """Evaluation: reward and cost of today's choices, of the best arms and of the cheapest arms above the floor, by every estimator."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,10 +11,10 @@ from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
 from thrifty.logs.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
 from thrifty.logs.estimators import ESTIMATORS, SegmentEstimates
-from thrifty.logs.evidence import OVERALL, Evidence, Progress, assumptions, examine, logged_value, spread
+from thrifty.logs.evidence import OVERALL, Beliefs, Evidence, Progress, assumptions, examine, logged_value, spread
 from thrifty.logs.reading import Log
 from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
-from thrifty.logs.selective import ChosenArm, Target, choose_arm, flattery, mean_target, selective, with_ends
+from thrifty.logs.selective import ChosenArm, Target, choose_arm, mean_target, selective, with_ends
 from thrifty.logs.source import require_polars
 from thrifty.logs.success_cost import cost_per_success, logged_cost_per_success
 from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
@@ -88,11 +88,11 @@ def replay(
     chosen = distinct_policies(policies) if policies else []
     evidence = examine(log, seed=seed, progress=progress)
     estimators = ESTIMATORS if evidence.aggregates.weighted else ESTIMATORS[:1]  # without propensities they are all the same
-    means = evidence.beliefs().means if evidence.comparable else {}
+    beliefs = evidence.beliefs([0.0, 1.0, *alphas]) if evidence.comparable else Beliefs({}, {})
     overall, by_segment = [_today(evidence)], []
     for choice in _fixed_choices(alphas) if evidence.comparable else ():
-        overall += [_fixed(evidence, evidence.comparable, choice, estimator, means) for estimator in estimators]
-        by_segment += [_fixed(evidence, [each], choice, "dr", means) for each in evidence.comparable]
+        overall += [_fixed(evidence, evidence.comparable, choice, estimator, beliefs) for estimator in estimators]
+        by_segment += [_fixed(evidence, [each], choice, "dr", beliefs) for each in evidence.comparable]
     for each in chosen:
         report = None if progress is None else (lambda rows, label=each.label: progress(f"replaying {label}", rows))
         played = replay_policy(log, evidence.aggregates, evidence.estimates, each, alphas, seed=seed, plays=plays, progress=report)
@@ -202,7 +202,7 @@ def _fixed_choices(alphas: Sequence[float]) -> list[_FixedChoice]:
 
 
 def _fixed(
-    evidence: Evidence, segments: list[SegmentEstimates], choice: _FixedChoice, estimator: str, means: Mapping[str, Floats]
+    evidence: Evidence, segments: list[SegmentEstimates], choice: _FixedChoice, estimator: str, beliefs: Beliefs
 ) -> _Estimate:
     """One arm per segment, the choice of the whole log; its value is given that it was chosen."""
     n = evidence.weights.shape[1]
@@ -211,7 +211,7 @@ def _fixed(
     was_reward, was_cost = logged_value(segments, evidence.weights)
     rows = sum(each.sums.rows for each in segments)
     pairs = [(each.estimates, each.arm) for each in chosen]
-    shown, change = float(reward.replicates[0]) - flattery(chosen, means), reward.replicates - was_reward
+    shown, change = float(reward.replicates[0]) - beliefs.flattered(chosen), reward.replicates - was_reward
     return _Estimate(
         choice.name,
         choice.alpha,

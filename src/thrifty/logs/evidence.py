@@ -15,7 +15,7 @@ from thrifty.logs.estimators import SegmentEstimates, estimate_segment
 from thrifty.logs.posterior import RewardPosterior
 from thrifty.logs.profile import Profile, profile
 from thrifty.logs.reading import Log
-from thrifty.logs.selective import floor_choice
+from thrifty.logs.selective import ChosenArm, floor_choice
 from thrifty.problem import checked_count
 
 Progress = Callable[[str, int], None]
@@ -48,15 +48,16 @@ class Evidence:
         """The segments in which at least two arms have an estimate."""
         return [each for each in self.estimates if each.usable.sum() > 1]
 
-    def beliefs(self, alphas: Collection[float] = ()) -> "Beliefs":
-        """The posterior of the comparable segments: mean rewards, and how surely the choice at each alpha holds the floor."""
+    def beliefs(self, alphas: Collection[float]) -> "Beliefs":
+        """What the posterior of the comparable segments says about the choice at each alpha, and at alpha 0."""
         posterior = RewardPosterior.learn(self.comparable, seed=self.seed)
-        means, held = {}, {}
+        flattery, held = {}, {}
         for each in self.comparable:
             mine = posterior.of(each)
-            means[each.sums.name] = mine.means
-            held.update({(each.sums.name, alpha): mine.floor_held(floor_choice(each, alpha), alpha) for alpha in alphas})
-        return Beliefs(means, held)
+            for alpha in {0.0, *alphas}:
+                flattery[each.sums.name, alpha] = mine.flattery(each, alpha)
+                held[each.sums.name, alpha] = mine.floor_held(floor_choice(each, alpha), alpha)
+        return Beliefs(flattery, held)
 
     @property
     def today(self) -> tuple[Floats, Floats]:
@@ -66,10 +67,16 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """By segment: (K,) posterior mean rewards; by segment and alpha: the probability that the chosen arm holds the floor."""
+    """By segment and alpha: how much the choice flatters the arm, and the probability that the arm holds the floor."""
 
-    means: dict[str, Floats]
+    flattery: dict[tuple[str, float], float]
     floor_held: dict[tuple[str, float], float]
+
+    def flattered(self, chosen: Sequence[ChosenArm], *, best: bool = False) -> float:
+        """By how much the mean reward of chosen arms, or of the best ones, is overrated, weighted by their traffic."""
+        traffic = np.array([float(each.estimates.traffic[0]) for each in chosen])
+        values = [self.flattery[each.estimates.sums.name, 0.0 if best else each.alpha] for each in chosen]
+        return float(np.average(values, weights=traffic))
 
 
 def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evidence:

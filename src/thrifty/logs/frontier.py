@@ -16,7 +16,6 @@ from thrifty.logs.reading import Log
 from thrifty.logs.selective import (
     ChosenArm,
     choose_arm,
-    flattery,
     floor_choice,
     mean_target,
     ratio_target,
@@ -150,9 +149,9 @@ def _point(evidence: Evidence, chosen: list[ChosenArm], beliefs: Beliefs, name: 
         "rows": round(sum(each.estimates.sums.totals[each.arm, 0] for each in chosen)),
     }
     quality, cost = (mean_target(chosen, metric) for metric in (0, 1))
-    shown = float(quality.replicates[0]) - flattery(chosen, beliefs.means)
+    shown = float(quality.replicates[0]) - beliefs.flattered(chosen)
     best = [replace(each, arm=each.best) for each in chosen]
-    shown_best = float(mean_target(best, 0).replicates[0]) - flattery(best, beliefs.means)
+    shown_best = float(mean_target(best, 0).replicates[0]) - beliefs.flattered(chosen, best=True)
     values = {
         "quality": np.clip(with_ends(shown, selective(quality, chosen, n_blocks)), 0.0, 1.0),
         "cost": np.maximum(with_ends(float(cost.replicates[0]), selective(cost, chosen, n_blocks)), 0.0),

@@ -1,4 +1,4 @@
-"""The posterior of rewards: what an arm is worth, and the probability that it holds the floor.
+"""The posterior of rewards: by how much a choice flatters an arm, and the probability that the arm holds the floor.
 
 An arm that was chosen because it looked good is probably worse than it looked. A posterior accounts for that if its prior is right,
 so the prior is learnt from the arms of the log: in a segment, rewards lie around a line over the rank of the arm's cost (dearer
@@ -10,12 +10,15 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from thrifty.arrays import Floats
+from thrifty.compiled import builder
 from thrifty.logs.aggregates import RR, N, R
 from thrifty.logs.estimators import SegmentEstimates
+from thrifty.policies.selection import cheapest_feasible
 
 DRAWS = 2000
 _TAUS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 6.0, 9.0, 14.0, 20.0])  # in standard errors
@@ -23,9 +26,8 @@ _TAUS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 6.0, 
 
 @dataclass(frozen=True, eq=False)
 class SegmentPosterior:
-    """The posterior of the arms of one segment: (K,) mean rewards, and (DRAWS, K) draws; NaN for arms without an estimate."""
+    """The posterior of the arms of one segment: (DRAWS, K) draws of their rewards; NaN for arms without an estimate."""
 
-    means: Floats
     draws: Floats
 
     @cached_property
@@ -35,10 +37,28 @@ class SegmentPosterior:
     def floor_held(self, arm: int, alpha: float) -> float:
         """The probability that the arm reaches (1 - alpha) times the best reward.
 
-        >>> SegmentPosterior(np.array([0.85, 1.0]), np.array([[0.9, 1.0], [0.8, 1.0]])).floor_held(0, 0.1)
+        >>> SegmentPosterior(np.array([[0.9, 1.0], [0.8, 1.0]])).floor_held(0, 0.1)
         0.5
         """
         return float((self.draws[:, arm] >= (1.0 - alpha) * self._best - 1e-12).mean())
+
+    def flattery(self, each: SegmentEstimates, alpha: float) -> float:
+        """By how much the chosen arm is overrated on average, when logs like this one are drawn from the posterior."""
+        arms = np.flatnonzero(each.usable)
+        rewards, costs = (replicates[:, arms] for replicates in each.replicates["dr"])
+        noise = rewards[1:] - rewards[0]
+        truth = self.draws[np.arange(noise.shape[0]) % self.draws.shape[0]][:, arms]
+        return float(_mean_error(np.ascontiguousarray(truth), np.ascontiguousarray(noise), np.ascontiguousarray(costs[1:]), alpha))
+
+
+@builder
+def _mean_error(truth: Any, noise: Any, costs: Any, alpha: float) -> float:
+    """The mean of the noise of the arm that is chosen by truth and noise."""
+    total = 0.0
+    for row in range(truth.shape[0]):
+        seen = truth[row] + noise[row]
+        total += noise[row, cheapest_feasible(seen, costs[row], (1.0 - alpha) * seen.max())]
+    return total / truth.shape[0]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +69,7 @@ class RewardPosterior:
     >>> from thrifty.logs import Log, examine
     >>> rows = {"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500}
     >>> estimates = examine(Log(polars.DataFrame(rows))).estimates
-    >>> RewardPosterior.learn(estimates, seed=1).of(estimates[0]).means.round(2).tolist()
+    >>> RewardPosterior.learn(estimates, seed=1).of(estimates[0]).draws.mean(axis=0).round(2).tolist()
     [1.0, 0.5]
     """
 
@@ -73,9 +93,9 @@ class RewardPosterior:
     def of(self, each: SegmentEstimates) -> SegmentPosterior:
         """The posterior of one segment. Its random numbers depend on the seed and the segment's name."""
         rng = np.random.default_rng([self.seed, 3, zlib.crc32(each.sums.name.encode())])
-        means, draws = np.full(len(each.sums.arms), np.nan), np.full((DRAWS, len(each.sums.arms)), np.nan)
-        means[each.usable], draws[:, each.usable] = _draw(*_normal(each), self.taus, self.slopes, rng)
-        return SegmentPosterior(means, draws)
+        draws = np.full((DRAWS, len(each.sums.arms)), np.nan)
+        draws[:, each.usable] = _draw(*_normal(each), self.taus, self.slopes, rng)
+        return SegmentPosterior(draws)
 
 
 def _normal(each: SegmentEstimates) -> tuple[Floats, Floats, Floats]:
@@ -104,10 +124,8 @@ def _line_fit(segments: list[tuple[Floats, Floats, Floats]], tau: float) -> tupl
     return likelihood, float(along / squares), float(squares**-0.5)
 
 
-def _draw(
-    rewards: Floats, variance: Floats, rank: Floats, taus: Floats, slopes: Floats, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """(K,) means and (DRAWS, K) draws of the rewards of one segment, given tau and slope of each draw."""
+def _draw(rewards: Floats, variance: Floats, rank: Floats, taus: Floats, slopes: Floats, rng: np.random.Generator) -> Floats:
+    """(DRAWS, K) draws of the rewards of one segment, given tau and slope of each draw."""
     weight = 1.0 / (variance + taus[:, np.newaxis] ** 2)
     total = weight.sum(axis=1, keepdims=True)
     line = slopes[:, np.newaxis] * rank
@@ -116,4 +134,4 @@ def _draw(
     means = shrunk * (level + line) + (1.0 - shrunk) * rewards
     noise = shrunk * rng.standard_normal((taus.size, 1)) / np.sqrt(total)
     noise = noise + np.sqrt(variance * (1.0 - shrunk)) * rng.standard_normal(means.shape)
-    return means.mean(axis=0), means + noise
+    return np.asarray(means + noise)

@@ -14,7 +14,7 @@ References
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -175,15 +175,6 @@ def with_ends(value: float, ends: Floats) -> Floats:
     [2.0, 1.0, 2.0]
     """
     return np.array([min(max(value, ends[0]), ends[1]), *ends])
-
-
-def flattery(chosen: Sequence[ChosenArm], means: Mapping[str, Floats]) -> float:
-    """By how much the estimate of the mean reward of the chosen arms is above that of the posterior, whose means are given."""
-    traffic = sum(float(each.estimates.traffic[0]) for each in chosen)
-    return sum(
-        float(each.estimates.traffic[0] / traffic * (each.estimates.reward()[each.arm] - means[each.estimates.sums.name][each.arm]))
-        for each in chosen
-    )
 
 
 def _expected_highest(count: int) -> float:

@@ -89,10 +89,11 @@ def _draw_segment(ax: "Axes", found: Frontier, estimates: Any) -> None:
     ax.tick_params(labelsize=6)
     ax.xaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_locator(MaxNLocator(4))
-    ax.margins(0.14)
+    ax.margins(0.2, 0.14)
     names = [_shortened(estimates.sums.arms[arm]) for arm in usable]
-    steps = first_of_each_choice(points).select("cost", "quality").to_numpy()
-    label_points(ax, np.column_stack([costs, rewards]), names, fontsize=6, obstacles=steps)
+    steps = _middle_of_each_choice(points)
+    line = steps.select("cost", "quality").to_numpy()
+    label_points(ax, np.column_stack([costs, rewards]), names, fontsize=6, obstacles=line, bars=_bars(steps))
 
 
 def _shortened(name: str) -> str:
@@ -109,9 +110,22 @@ def first_of_each_choice(points: Any) -> Any:
     return points.unique(subset=["choice"], keep="first", maintain_order=True)
 
 
+def _middle_of_each_choice(points: Any) -> Any:
+    """Of the points with the same choice, the one in the middle: at the first, an arm is just on the floor, and little known."""
+    middles = [rows["alpha"][rows.height // 2] for rows in points.partition_by("choice", maintain_order=True)]
+    return points.filter(points["alpha"].is_in(middles))
+
+
+def _bars(steps: Any) -> list[Any]:
+    """The error bars of steps, each as two ends."""
+    upright = [np.array([[row["cost"], row["quality_low"]], [row["cost"], row["quality_high"]]]) for row in steps.to_dicts()]
+    level = [np.array([[row["cost_low"], row["quality"]], [row["cost_high"], row["quality"]]]) for row in steps.to_dicts()]
+    return [*upright, *level]
+
+
 def _draw_steps(ax: "Axes", points: Any, at_knee: Any) -> None:
     """The steps of a frontier, with their intervals; the knee is filled."""
-    steps = first_of_each_choice(points)
+    steps = _middle_of_each_choice(points)
     cost, quality = steps["cost"].to_numpy(), steps["quality"].to_numpy()
     errors: dict[str, Any] = {
         f"{axis}err": np.maximum([middle - steps[f"{name}_low"].to_numpy(), steps[f"{name}_high"].to_numpy() - middle], 0.0)
@@ -124,12 +138,14 @@ def _draw_steps(ax: "Axes", points: Any, at_knee: Any) -> None:
 
 def _label_steps(ax: "Axes", points: Any, *, today: tuple[float, float]) -> None:
     """Alpha beside each step that is far enough from the steps already labelled, and what was done today."""
-    steps = first_of_each_choice(points)
-    places, alphas = steps.select("cost", "quality").to_numpy(), steps["alpha"].to_list()
+    steps, alphas = _middle_of_each_choice(points), first_of_each_choice(points)["alpha"].to_list()
+    places = steps.select("cost", "quality").to_numpy()
     extent = np.maximum(np.ptp(places, axis=0), 1e-300)
     chosen: list[int] = []
     for number, place in enumerate(places):
         if all(np.abs((place - places[other]) / extent).sum() > 0.09 for other in chosen):
             chosen.append(number)
     labelled = np.vstack([places[chosen], [today]])
-    label_points(ax, labelled, [*(f"{alphas[number]:g}" for number in chosen), "today"], fontsize=7, obstacles=places)
+    label_points(
+        ax, labelled, [*(f"{alphas[number]:g}" for number in chosen), "today"], fontsize=7, obstacles=places, bars=_bars(steps)
+    )

@@ -31,7 +31,15 @@ _MARK = 2.5  # half the width of a mark, in points
 _OUTSIDE = 1000.0  # the cost of leaving the axes
 
 
-def label_points(ax: "Axes", points: Floats, names: Sequence[str], *, fontsize: float, obstacles: Floats | None = None) -> None:
+def label_points(
+    ax: "Axes",
+    points: Floats,
+    names: Sequence[str],
+    *,
+    fontsize: float,
+    obstacles: Floats | None = None,
+    bars: Sequence[Floats] = (),
+) -> None:
     """Write a name beside each point; call it when everything else is drawn.
 
     Parameters
@@ -41,11 +49,13 @@ def label_points(ax: "Axes", points: Floats, names: Sequence[str], *, fontsize: 
     names : of the points
     fontsize : in points
     obstacles : (m, 2) a line through what else should stay visible, in data units; the points themselves always count
+    bars : (2, 2) the ends of lines of their own, such as error bars, that should stay visible too
 
     """
     size = _size_points(ax)
     places = _on_axes(ax, points) * size
-    drawn = places if obstacles is None else np.vstack([places, _along(_on_axes(ax, obstacles) * size)])
+    lines = [each for each in (obstacles, *bars) if each is not None]
+    drawn = np.vstack([places, *(_along(_on_axes(ax, each) * size) for each in lines)])
     taken: list[Floats] = []
     for point, place, name in zip(points, places, names, strict=True):
         box, shift, side = _best_place(place, (_LETTER * fontsize * len(name), 1.1 * fontsize), drawn, taken, size)
@@ -73,7 +83,7 @@ def _hidden(box: Floats, drawn: Floats, taken: list[Floats], size: Floats) -> fl
     points = int(((drawn > box[:2] - _MARK) & (drawn < box[2:] + _MARK)).all(axis=1).sum())
     shared = [np.clip(np.minimum(box[2:], other[2:]) - np.maximum(box[:2], other[:2]), 0.0, None).prod() for other in taken]
     outside = float(np.clip(-box[:2], 0.0, None).sum() + np.clip(box[2:] - size, 0.0, None).sum())
-    return points + float(np.sum(shared)) + (_OUTSIDE + outside if outside > 4.0 else 0.0)
+    return points + float(np.sum(shared)) + (_OUTSIDE + outside if outside > 1.0 else 0.0)
 
 
 def _size_points(ax: "Axes") -> Floats:
