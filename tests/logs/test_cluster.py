@@ -1,6 +1,7 @@
 """A log is summed up on a Dask cluster with the same bits as here."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ def as_bytes(sums: Aggregates) -> list[bytes]:
 def write(folder: Path, parts: int = 5) -> polars.DataFrame:
     rows = frame(n=4000, segments=3).with_columns(cost=polars.col("cost") * 1.1)
     rows = rows.with_columns(arm=polars.when(polars.int_range(4000) == 2500).then(None).otherwise("arm"))
+    rows = rows.with_columns(number=polars.int_range(4000) % 1000)  # each id comes four times, in different files
     folder.mkdir()
     for number in range(parts):
         rows[number * 4000 // parts : (number + 1) * 4000 // parts].write_parquet(folder / f"part-{number}.parquet")
@@ -44,12 +46,16 @@ def test_a_cluster_gives_the_same_bytes_and_the_same_counts(tmp_path: Path, caps
         assert (there.arms.names, there.segments.names) == (here.arms.names, here.segments.names)
         untimed = [Log(tmp_path / "log", Columns(segment="segment"), backend=each) for each in ("local", f"dask://{address}")]
         assert as_bytes(aggregate(untimed[0])) == as_bytes(aggregate(untimed[1]))
+        columns = replace(COLUMNS, id="number")
+        doubled = [Log(tmp_path / "log", columns, backend=each, tolerated=0.8) for each in ("local", f"dask://{address}")]
+        assert as_bytes(aggregate(doubled[0])) == as_bytes(aggregate(doubled[1]))
+        assert doubled[0].tally == doubled[1].tally
+        assert doubled[0].tally.left_out == {"repeated id": 2999, "no arm": 1}
         flags = ["--segment", "segment", "--time", "at", "--policies", "none", "--backend", f"dask://{address}"]
         assert main(["replay", str(tmp_path / "log"), *flags]) == 0
         assert "3,999 rows that count" in capsys.readouterr().out
         rows.write_csv(tmp_path / "a.csv")
         for source, settings, words in (
-            (tmp_path / "log", {"id": "at"}, "--id needs all rows in one place"),
             (tmp_path / "log", {"chain": "arm"}, "--chain needs all rows in one place"),
             (rows, {}, "a frame in memory cannot be summed up on a cluster"),
         ):

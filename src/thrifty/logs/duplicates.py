@@ -34,6 +34,24 @@ class SeenIds:
         return found
 
 
+class KnownRepeats:
+    """Stands in for `SeenIds` where the repeated ids of a part are known: `places` among the rows that are asked about.
+
+    >>> known = KnownRepeats(np.array([2]))
+    >>> known.repeated(np.zeros(2, np.uint64)).tolist(), known.repeated(np.zeros(2, np.uint64)).tolist()
+    ([False, False], [True, False])
+    """
+
+    def __init__(self, places: NDArray[np.int64]) -> None:
+        self._places, self._asked = places, 0
+
+    def repeated(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of the next rows are repeated."""
+        found = np.isin(np.arange(self._asked, self._asked + hashes.size), self._places)
+        self._asked += hashes.size
+        return found
+
+
 @builder
 def _insert(hashes, young, old, found):
     """Open addressing in tables whose size is a power of two; 0 marks an empty place, so the hash 0 is taken as 1."""

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thrifty.arrays import Integers
 from thrifty.cluster import cluster_address, connect, describe_cluster, require_extra
 from thrifty.compiled import source_digest
+from thrifty.logs.duplicates import KnownRepeats, SeenIds
 from thrifty.logs.names import MOST_ARMS, MOST_SEGMENTS, Names
 from thrifty.logs.parts import Part
 from thrifty.logs.pooling import MOST_VALUES
 from thrifty.logs.reading import Log
 from thrifty.logs.recipe import Recipe
-from thrifty.logs.rows import RowReader
+from thrifty.logs.rows import RowReader, read_ids
 from thrifty.logs.summing import Cells
 from thrifty.logs.tally import Tally
 
@@ -27,13 +29,17 @@ Progress = Callable[[int], None] | None
 
 
 class PartTask(NamedTuple):
-    """What a worker needs to sum up one part; `before` counts the rows of the parts before it."""
+    """What a worker needs to sum up one part.
+
+    `before` counts the rows of the parts before it, `repeats` are the places of its repeated ids among the rows that count else.
+    """
 
     part: Part
     recipe: Recipe
     before: int
     by_rows: bool
     several: bool
+    repeats: Integers | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +59,8 @@ def sum_part(task: PartTask) -> PartSums:
     """The task of a Dask worker: sum up one part."""
     pooled = task.recipe.pooled
     arms, segments = Names("arm", MOST_ARMS), Names("segment", MOST_VALUES if pooled else MOST_SEGMENTS, pooled)
-    reader = RowReader(task.recipe, arms, segments, before=task.before, several=task.several)
+    repeats = None if task.repeats is None else KnownRepeats(task.repeats)
+    reader = RowReader(task.recipe, arms, segments, before=task.before, several=task.several, repeats=repeats)
     cells = Cells(by_rows=task.by_rows)
     for batch in reader.read(task.part):
         cells.add(batch)
@@ -87,11 +94,10 @@ def _sum_here(log: Log, *, by_rows: bool, progress: Progress) -> Cells:
 def _check_parts(log: Log, address: str) -> None:
     """A ValueError if the parts of a log cannot be summed up elsewhere."""
     columns = log.columns
-    for flag, given in (("--id", columns.id is not None), ("--chain", bool(columns.chain_columns))):
-        if given:
-            raise ValueError(
-                f"{flag} needs all rows in one place, and a cluster has parts of them: leave it out, or use --backend local"
-            )
+    if columns.chain_columns:
+        raise ValueError(
+            "--chain needs all rows in one place, and a cluster has parts of them: leave it out, or use --backend local"
+        )
     if log.parts[0].kind == "frame":
         raise ValueError("a frame in memory cannot be summed up on a cluster: write it to Parquet files, or use the backend local")
     for part in log.parts:
@@ -100,13 +106,16 @@ def _check_parts(log: Log, address: str) -> None:
 
 
 def _sum_on_cluster(log: Log, address: str, *, by_rows: bool, progress: Progress) -> Cells:
-    tasks, before = [], 0
+    tasks, before, where = [], 0, describe_cluster(address)
     for part in log.parts:
         tasks.append(PartTask(part, log.recipe, before, by_rows, log.several))
         before += part.rows
     whole, tally, latest = Cells(by_rows=by_rows), Tally(), -math.inf
     with connect(address, min(len(tasks), os.cpu_count() or 1)) as client:
-        for found in _results(client, tasks, describe_cluster(address)):
+        _wait_for_workers(client, where)
+        if log.columns.id is not None:
+            tasks = _with_repeats(client, tasks, where)
+        for found in _results(client, sum_part, tasks, where):
             if found.digest != source_digest():
                 raise ValueError(
                     f"a worker has other sources of thrifty ({found.digest}, here {source_digest()}): install one version"
@@ -127,14 +136,29 @@ def _translations(log: Log, found: PartSums) -> tuple[tuple[Names, list[str]], t
     return (log.segments, found.segments), (log.arms, found.arms)
 
 
-def _results(client: Any, tasks: list[PartTask], where: str) -> Iterator[PartSums]:
-    """The sums of every part, in order; each is released once it is used."""
-    distributed = require_extra("distributed")
+def _wait_for_workers(client: Any, where: str) -> None:
     try:
         client.wait_for_workers(1, timeout=5)
     except TimeoutError:
         raise ValueError(f"{where} has no workers: start some with `dask worker`") from None
-    futures = client.map(sum_part, tasks, pure=False)
+
+
+def ids_of_part(task: PartTask) -> Any:
+    """The task of a Dask worker: the ids of one part, as hashes."""
+    return read_ids(task.part, task.recipe)
+
+
+def _with_repeats(client: Any, tasks: list[PartTask], where: str) -> list[PartTask]:
+    """The tasks with their repeated ids. Ids are compared here, in the order of the parts, as on one machine."""
+    seen = SeenIds()
+    found = _results(client, ids_of_part, tasks, where)
+    return [task._replace(repeats=np.flatnonzero(seen.repeated(ids))) for task, ids in zip(tasks, found, strict=True)]
+
+
+def _results(client: Any, work: Callable[[PartTask], Any], tasks: list[PartTask], where: str) -> Iterator[Any]:
+    """The result of every task, in order; each is released once it is used."""
+    distributed = require_extra("distributed")
+    futures = client.map(work, tasks, pure=False)
     try:
         while futures:
             yield futures[0].result()

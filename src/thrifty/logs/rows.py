@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thrifty.logs.batch import LogBatch
 from thrifty.logs.chains import Chains
-from thrifty.logs.duplicates import SeenIds
+from thrifty.logs.duplicates import KnownRepeats, SeenIds
 from thrifty.logs.names import MOST_ARMS, Names
 from thrifty.logs.parts import Part, explain_fault
 from thrifty.logs.plan import make_plan
@@ -34,16 +34,26 @@ class RowReader:
     arms, segments : codes of names; they grow while parts are read
     before : rows of the log before the first part that is read here
     several : whether the log has several files, so that messages must name them
+    repeats : the repeated ids of the part that is read, if they are known already
 
     """
 
-    def __init__(self, recipe: Recipe, arms: Names, segments: Names, *, before: int = 0, several: bool = False) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        arms: Names,
+        segments: Names,
+        *,
+        before: int = 0,
+        several: bool = False,
+        repeats: KnownRepeats | None = None,
+    ) -> None:
         self.recipe, self.arms, self.segments = recipe, arms, segments
         self.tally = Tally()
         self.first_time, self.last_time = math.nan, -math.inf
         columns = recipe.columns
         self.chains = Chains(columns.within_s) if columns.chain_columns else None
-        self._seen = SeenIds() if columns.id is not None else None
+        self._seen = repeats or (SeenIds() if columns.id is not None else None)
         self._before, self._several = before, several
 
     def read(self, part: Part, context: Sequence[str] = ()) -> Iterator[LogBatch]:
@@ -149,6 +159,17 @@ class RowReader:
             value = ragged.get(first, "") if shown is None else str(frame[f"raw_{shown}"][first])
             row = part.start + done + first + 1
             self.tally.count(REASONS[code], where.size, (row, value, part.name if self._several else ""))
+
+
+def read_ids(part: Part, recipe: Recipe) -> NDArray[np.uint64]:
+    """The ids of the rows of a part that count unless their id is repeated, as hashes."""
+    done, found = 0, [np.zeros(0, np.uint64)]
+    for frame in make_plan(part, recipe).select("reason", "id").collect_batches(chunk_size=BATCH, maintain_order=True, lazy=True):
+        reasons = frame["reason"].to_numpy().copy()
+        _mark_ragged(part, done, reasons)
+        found.append(frame["id"].to_numpy()[reasons == 0])
+        done += frame.height
+    return np.concatenate(found)
 
 
 def _mark_ragged(part: Part, done: int, reasons: NDArray[np.uint8]) -> dict[int, str]:
