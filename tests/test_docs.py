@@ -18,7 +18,19 @@ from thrifty.experiments import EXPERIMENTS
 
 EVERY_PAGE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 CODE_PAGES = [DOCS / "architecture.md", ROOT / "CONTRIBUTING.md"]
-PUBLIC = ("", ".policies", ".environments", ".simulation", ".router", ".client", ".logs", ".advice", ".theory", ".store")
+PUBLIC = (
+    "",
+    ".policies",
+    ".environments",
+    ".simulation",
+    ".router",
+    ".client",
+    ".logs",
+    ".advice",
+    ".questions",
+    ".theory",
+    ".store",
+)
 """Rooms whose public classes stand in the glossary."""
 
 RUN_HERE = {

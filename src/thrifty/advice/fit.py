@@ -107,7 +107,7 @@ def fit_segments(evidence: Evidence) -> list[SegmentFit]:
     >>> from thrifty.logs import Log, examine
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
     >>> fit_segments(examine(Log(frame)))[0].quality.round(2).tolist()
-    [1.0, 0.5]
+    [0.5, 1.0]
     """
     return [_fit(evidence, each) for each in evidence.estimates if each.usable.sum() > 1]
 
