@@ -38,6 +38,7 @@ def statistics(sums: Sequence[tuple[int, float]], *, seen: Sequence[float] | Non
     stats = np.zeros(len(sums), ArmStatistics)
     for arm, (sent, reward_sum) in enumerate(sums):
         stats[arm].sent, stats[arm].seen, stats[arm].reward_sum = sent, sent if seen is None else seen[arm], reward_sum
+        stats[arm].reward_squares = reward_sum  # successes and failures
         if costs:
             stats[arm].cost_sum = costs[arm]
     return stats

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import oracles
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
 from thrifty import list_policies, policy
 from thrifty.forgetting import EVERYTHING, NOTHING_ELSE, RESTART
@@ -136,6 +137,37 @@ class TestPosteriors:
         assert self.draw(posteriors.draw_beta, "cs-ts", n=1, total=1.5) == self.beta(
             2.5, 1.0
         )  # a correction came before its outcome
+
+    def test_rewards_of_low_variance_count_for_more(self) -> None:
+        for rewards in ([0.9], [0.9, 0.8, 0.85, 0.95], [0.0, 1.0, 0.5], [0.3] * 50):
+            stats = statistics([(len(rewards), sum(rewards))])
+            stats[0].reward_squares = sum(reward**2 for reward in rewards)
+            assert plain(posteriors.evidence_weight)(stats, 0) == pytest.approx(oracles.evidence_weight(rewards))
+        for won in range(9):  # of eight outcomes: exactly 1, so that nothing changes for successes and failures
+            stats = statistics([(8, float(won))])
+            stats[0].reward_squares = float(won)
+            assert plain(posteriors.evidence_weight)(stats, 0) == 1.0
+            stats[0].reward_squares = won + 1e-9  # never less
+            assert plain(posteriors.evidence_weight)(stats, 0) == 1.0
+        assert plain(posteriors.evidence_weight)(statistics([(3, 0.0)], seen=[0.0]), 0) == 1.0
+
+    def test_the_weighted_posterior_is_the_beta_posterior_of_so_many_outcomes(self) -> None:
+        # 0.75 and 0.25: m (1 - m) n = 0.5 against 0.125, with 0.5 added to both: 1.6. Beta(2, 2) becomes Beta(3.2, 3.2).
+        terms = terms_of("cs-ts:prior=weighted", costs=[0.0], alpha=0.1, horizon=100)
+        stats = statistics([(2, 1.0)])
+        stats[0].reward_squares = 0.625
+        with np.errstate(over="ignore"):
+            assert float(plain(posteriors.draw_weighted)(terms, stats, 0, stream())) == pytest.approx(self.beta(3.2, 3.2))
+            stats[0].pending = 2
+            assert float(plain(posteriors.draw_weighted)(terms, stats, 0, stream())) == pytest.approx(self.beta(4.8, 4.8))
+
+    def test_cs_ids_draws_from_the_weighted_posterior(self) -> None:
+        terms = terms_of("cs-ids:draws=2", costs=[0.0], alpha=0.1, horizon=100)
+        memory, stats = memory_of("cs-ids:draws=2", terms), statistics([(2, 1.0)])
+        stats[0].reward_squares = 0.625
+        with np.errstate(over="ignore"):
+            plain(cs_ids.renew_draws)(terms, stats, memory, stream())
+        assert float(memory.rewards[0]) == pytest.approx(self.beta(3.2, 3.2))
 
     def test_pending_decisions_count_as_if_they_had_come_back_at_the_mean(self) -> None:
         # Beta(2, 4) and three pending: the weights grow by 1 + 3 / 6; at pending = 1/3 by 1 + 1 / 6.

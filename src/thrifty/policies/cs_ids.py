@@ -16,6 +16,9 @@ Where nobody knows T, t + outset stands in for it after t decisions.
 Where costs are unknown, they are drawn from posteriors as well (`learnt_costs`), in shares of the range of the arms' mean costs,
 or of `cost_scale` if it is given, and v_a counts what a pull tells through its cost too.
 
+Rewards that vary less than successes and failures would, such as scores, say more about their mean: an outcome then counts for
+several (`posteriors.evidence_weight`).
+
 Mistakes are not symmetric. To give up a cheap arm that was good enough costs its whole price gap for a long time. To keep one that
 was not costs its quality gap, which is small where mistakes are likely. So quality regret counts `leniency` times while deciding.
 
@@ -41,7 +44,7 @@ from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.information import best_of_two, certainly, least, worth_knowing_now
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, draw_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
-from thrifty.policies.posteriors import PENDING, expected
+from thrifty.policies.posteriors import PENDING, evidence_weight, expected
 from thrifty.problem import Terms
 from thrifty.streams import beta, uniform
 
@@ -138,7 +141,7 @@ def renew_draws(terms, stats, memory, stream):
             memory.stale[arm] = False
             won = stats[arm].reward_sum
             a, b = 1.0 + won, 1.0 + max(stats[arm].seen - won, 0.0)
-            weight = 1.0 + expected(terms, stats, arm) / (a + b)
+            weight = (1.0 + expected(terms, stats, arm) / (a + b)) * evidence_weight(stats, arm)
             for cell in range(arm, memory.rewards.size, stats.size):
                 memory.rewards[cell] = beta(stream, weight * a, weight * b)
             if memory.cost_sums.size > 0:

@@ -14,7 +14,7 @@ from thrifty.compiled import builder, inlined, kernel
 from thrifty.policies.contract import KernelParameter, Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.learnt_costs import COST_SCALE, draw_cost, settle_cost_scale
-from thrifty.policies.posteriors import PENDING, draw_beta, draw_gaussian, draw_shrunk
+from thrifty.policies.posteriors import PENDING, draw_beta, draw_gaussian, draw_shrunk, draw_weighted
 from thrifty.policies.selection import cheapest_feasible, highest
 
 
@@ -65,9 +65,10 @@ POLICY = Policy(
     rule_for_unknown_costs=Rule(choose_unknown_costs, init),
     parameters={
         "prior": KernelParameter(
-            {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk},
+            {"beta": draw_beta, "gaussian": draw_gaussian, "shrunk": draw_shrunk, "weighted": draw_weighted},
             default="beta",
-            meaning="the posterior: beta, gaussian N(mean, 1/n), shrunk (sigma_0, sigma_n), or a file of your own",
+            meaning="the posterior: beta, gaussian N(mean, 1/n), shrunk (sigma_0, sigma_n), weighted (by the variance of rewards), "
+            "or a file of your own",
         ),
         "a": Number(1.0, "first parameter of the Beta prior", low=1e-6),
         "b": Number(1.0, "second parameter of the Beta prior", low=1e-6),
