@@ -98,6 +98,18 @@ def test_free_arms_have_no_saving() -> None:
     assert replay(Log(free), [0.1], policies=[]).policies.filter(policy="always the best")["saving"].is_nan().all()
 
 
+def test_a_free_log_shows_no_number_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    equal_arms(2).with_columns(cost=0.0).write_csv(tmp_path / "log.csv")
+    assert main(["frontier", str(tmp_path / "log.csv"), "--alpha", "0,0.1", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "nothing costs anything in this log" in shown
+    assert "nan" not in shown
+    assert "nan" not in (tmp_path / "frontier.html").read_text()
+    assert main(["frontier", str(tmp_path / "log.csv"), "--alpha", "0,0.1", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["points"]
+    assert {row["saving"] for row in points} == {None}
+
+
 def test_the_knee_does_not_depend_on_the_grid() -> None:
     rows = equal_arms(5, rows=4000).with_columns(segment=polars.format("s{}", polars.int_range(4000) % 3))
     log = Log(rows, Columns(segment="segment"))

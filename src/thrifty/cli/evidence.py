@@ -1,6 +1,7 @@
 """What `replay`, `frontier` and `recommend` share: the arguments that describe a log, and what they print about it."""
 
 import argparse
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -140,12 +141,23 @@ def describe(evidence: "Evidence") -> dict[str, Any]:
     }
 
 
+def show_share(value: float) -> str:
+    """A share in per cent; a dash if it is not known.
+
+    >>> show_share(0.251), show_share(float("nan"))
+    ('25.1%', '-')
+    """
+    return "-" if math.isnan(value) else f"{value:.1%}"
+
+
 def show_range(row: dict[str, Any], name: str, form: str) -> str:
-    """An interval of a row.
+    """An interval of a row; a dash if it is not known.
 
     >>> show_range({"cost_low": 0.5, "cost_high": 1.0}, "cost", ".2f")
     '[0.50, 1.00]'
     """
+    if math.isnan(row[f"{name}_low"]):
+        return "-"
     return f"[{row[f'{name}_low']:{form}}, {row[f'{name}_high']:{form}}]"
 
 

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_folder, read_alphas
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, refusals, show_range
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, refusals, show_range, show_share
 from thrifty.cli.what_if import add_prices, examine_log, price_notes
 from thrifty.files import write_files
 
@@ -100,7 +100,7 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
         show_range(row, "quality", ".4f"),
         f"{row['cost']:.4g}",
         f"{row['cost_per_success']:.4g}",
-        f"{row['saving']:.1%}",
+        show_share(row["saving"]),
         show_range(row, "saving", ".1%"),
         f"{row['given_up']:.2%}",
         f"{row['floor_held']:.0%}",
@@ -110,5 +110,5 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
 def _as_change(row: dict[str, Any]) -> str:
     return (
         f"{row['segment']}: from {row['from_arm']} to {row['to_arm']} at alpha {row['alpha']:.3f} "
-        f"{show_range(row, 'alpha', '.3f')}, saving {row['saving']:.1%}"
+        f"{show_range(row, 'alpha', '.3f')}, saving {show_share(row['saving'])}"
     )

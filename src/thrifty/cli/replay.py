@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_folder, read_alphas, split_policies
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, show_range
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, show_range, show_share
 from thrifty.files import write_files
 
 if TYPE_CHECKING:
@@ -95,6 +95,6 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['cost']:.4g}",
         show_range(row, "cost", ".4g"),
         f"{row['cost_per_success']:.4g}",
-        f"{row['saving']:.1%}",
+        show_share(row["saving"]),
         show_range(row, "saving", ".1%"),
     )

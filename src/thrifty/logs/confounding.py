@@ -57,7 +57,7 @@ class Confounding:
         """
         limit = f"changes the odds of a choice more than {hidden_odds:.2f} times" if hidden_odds is not None else ""
         unless = f"; holds unless a hidden cause {limit}" if limit else ""
-        names = _listed([each.column for each in self.followed])
+        names = _listed(list(dict.fromkeys(each.column for each in self.followed)))
         return {
             LOGGED: "randomised: propensities are logged",
             FREE: f"randomised as far as the log shows: the choice follows none of {_listed(self.tested)}{unless}",

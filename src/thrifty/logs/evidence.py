@@ -41,7 +41,11 @@ class Evidence:
     @property
     def assumption(self) -> str:
         """Where the propensities come from, in words."""
-        return LOGGED if self.aggregates.weighted else ESTIMATED
+        if self.aggregates.weighted:
+            return LOGGED
+        within = f", and within values of {', '.join(self.confounding.adjusted)}" if self.confounding.adjusted else ""
+        left_out = "".join(f"; {note}" for note in self.confounding.left_out)
+        return f"{ESTIMATED}{within}{left_out}"
 
     @property
     def comparable(self) -> list[SegmentEstimates]:

@@ -65,7 +65,8 @@ class Frontier(Findings):
         """What alpha buys at the knee."""
         knee = self.knee_points.filter(segment=OVERALL).to_dicts()[0]
         about = f"{self.evidence.aggregates.rows:,} rows, {len(self.knees) - 1} segments"
-        bought = f"at alpha {knee['alpha']:g} saves {knee['saving']:.1%} for {knee['given_up']:.1%} of the best quality"
+        saves = "has no cost to save" if math.isnan(knee["saving"]) else f"saves {knee['saving']:.1%}"
+        bought = f"at alpha {knee['alpha']:g} {saves} for {knee['given_up']:.1%} of the best quality"
         return f"{about}; {bought} ({self.verdict})"
 
     @property

@@ -110,5 +110,7 @@ def with_interval(row: dict[str, Any], name: str, form: str, *, factor: float = 
     >>> with_interval({"cost": 1.0, "cost_low": 0.5, "cost_high": 1.5}, "cost", ".2g")
     Cell(text='1', below='0.5 to 1.5', is_code=False)
     """
+    if math.isnan(row[name]):
+        return Cell("-")
     value, low, high = (f"{factor * row[f'{name}{end}']:{form}}" for end in ("", "_low", "_high"))
     return Cell(value, f"{low} to {high}")
