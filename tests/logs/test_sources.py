@@ -125,6 +125,19 @@ def test_folders_that_are_no_log_are_refused(tmp_path: Path) -> None:
         Log(str(tmp_path / "*.tsv"))
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "arrow"])
+def test_signs_of_patterns_in_the_name_of_a_file_mean_themselves(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"log [1] {{*}}.{kind}"
+    write: dict[str, Any] = {
+        "csv": ROWS.write_csv,
+        "parquet": ROWS.write_parquet,
+        "jsonl": ROWS.write_ndjson,
+        "arrow": ROWS.write_ipc,
+    }
+    write[kind](path)
+    assert totals(path) == EXPECTED
+
+
 def test_files_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for number in (10, 2, 1):
         (tmp_path / f"part-{number}.csv").write_text("x")

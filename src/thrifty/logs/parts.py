@@ -3,6 +3,7 @@
 A part that is a file can be sent to another process: it holds paths and numbers, no rows.
 """
 
+import glob
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,13 +76,14 @@ def _scan(pl: Any, part: Part) -> Any:
     if part.kind == "frame":
         return part.frame
     if part.kind == "parquet":
-        return pl.scan_parquet(part.path, hive_partitioning=False)
+        return pl.scan_parquet(part.path, hive_partitioning=False, glob=False)
     if part.kind == "arrow":
-        return pl.scan_ipc(part.path)
+        return pl.scan_ipc(part.path, glob=False)
     if part.kind == "jsonl":
-        schema = pl.scan_ndjson(part.path, infer_schema_length=1000).collect_schema()
+        path = glob.escape(str(part.path))  # polars takes every name as a pattern
+        schema = pl.scan_ndjson(path, infer_schema_length=1000).collect_schema()
         as_text = {name: pl.String for name, kind in schema.items() if not kind.is_nested()}
-        return pl.scan_ndjson(part.path, infer_schema_length=1000, schema_overrides=as_text)
+        return pl.scan_ndjson(path, infer_schema_length=1000, schema_overrides=as_text)
     return pl.scan_csv(part.path, infer_schema=False, separator=part.separator, truncate_ragged_lines=True, glob=False)
 
 
