@@ -1,10 +1,14 @@
 """Intervals of chosen arms hold the truth although the same rows chose them; the floor is held as often as is said."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import polars
 import pytest
 from benchmarks.honesty import cover
 
+from thrifty.cli.main import main
 from thrifty.logs import Columns, Log, examine, frontier, replay
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.knee import LARGEST, knee
