@@ -34,7 +34,7 @@ MISSES, BAND_MISSES = 0.05, 0.005
 _Z = 1.959963985
 _FIRST, _GROWTH = 0.02, 1.15  # steps of the search for the ends of the line, in standard errors
 _HALVINGS = 14
-_TIE = 0.05  # rewards are often counts, and an arm may lie on the floor exactly: as if it were half a count away
+_TIE, _EXACT = 0.05, 1e-5  # rewards are often counts, and an arm may lie on the floor exactly: as if it were half a count away
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def selective(target: Target, chosen: Sequence[ChosenArm], n_blocks: int, *, wit
         for alpha in {each.alpha, 0.0} if with_best else {each.alpha}:
             ends = _line(each, alpha, deviations, limit)
             low, high = max(low, ends[0]), min(high, ends[1])
-    low, high = min(low, -_TIE), max(high, _TIE)
+    low, high = low if low < -_EXACT else -_TIE, high if high > _EXACT else _TIE
     share = (MISSES - BAND_MISSES) / (1.0 - BAND_MISSES) / 2.0
     return value + unit * np.array([_mean_at(level, low, high, limit) for level in (1.0 - share, share)])
 
