@@ -385,10 +385,10 @@ class InformationDirected:
 
 
 class Balanced:
-    """CS-Balance by its three rules, over plain lists."""
+    """CS-Balance by its three rules, over plain lists; all arms are rivals."""
 
     def __init__(
-        self, *, caution: float = 0.5, patience: float = 2, exchange: float = 1, plan: float = 0.02, outset: float = 0
+        self, *, caution: float = 0.5, patience: float = 0.5, exchange: float = 1, plan: float = 0.02, outset: float = 0
     ) -> None:
         self.caution, self.patience, self.exchange, self.share, self.outset = caution, patience, exchange, plan, outset
 
@@ -403,76 +403,111 @@ class Balanced:
         return self.arm
 
     def _plan(self, history: History) -> int:
-        arms = range(history.n_arms)
         self.keep, self.ahead = 1 - history.instance.alpha, history.horizon + self.outset
         self.n = [len(rewards) for rewards in history.rewards]
         self.price, self.mean = self._prices(history), self._estimates(history)
-        floor = self.keep * max(self.mean)
-        e = min((arm for arm in arms if self.mean[arm] >= floor), key=lambda arm: (self.price[arm], -self.mean[arm]))
-        cheaper = sorted((arm for arm in arms if self.price[arm] < self.price[e]), key=lambda arm: self.price[arm])
-        for arm in cheaper:
-            if not any(self._rejects(arm, rival, e, len(cheaper)) for rival in arms if rival != arm):
-                behind = [rival for rival in arms if rival not in cheaper[: cheaper.index(arm) + 1]]
-                return self._settle(arm, behind, e)
-        return self._settle(e, [arm for arm in arms if self.price[arm] >= self.price[e] and arm != e], e)
+        self.order = sorted(range(history.n_arms), key=lambda arm: (self.price[arm], arm))
+        self.beside = {arm: self._beside_rivals(arm) for arm in self.order}
+        self.regret = self._regrets()
+        information = self._information()
+        best = min(self.order, key=lambda arm: (self.regret[arm], self.order.index(arm)))
+        able = [best, *(arm for arm in self.order if arm != best and information[arm] > 0 and self._affords(arm, best))]
+        return max(able, key=lambda arm: information[arm] / max(self.regret[arm], 1e-12))
 
     def _prices(self, history: History) -> list[float]:
         if history.costs is None:
             costs = [float(cost) for cost in history.instance.costs]
-            spread = max(costs) - min(costs)
         else:
             costs = [history.mean_cost(arm) * max(1 - 1 / math.sqrt(n), 0) if n > 1 else 0.0 for arm, n in enumerate(self.n)]
-            spread = max(costs) - min(costs)
+        spread = max(costs) - min(costs)
         return [cost / (spread if spread > 0 else 1.0) for cost in costs]
 
     def _estimates(self, history: History) -> list[float]:
         k, won = history.n_arms, [sum(rewards) for rewards in history.rewards]
+        squares = [sum(reward * reward for reward in rewards) for rewards in history.rewards]
+        within = sum(q - w * w / n for q, w, n in zip(squares, won, self.n, strict=True))
+        self.dispersion = min((within + 1) / (sum(w - w * w / n for w, n in zip(won, self.n, strict=True)) + 1), 1)
         means = [(won[arm] + 0.5) / (self.n[arm] + 1) for arm in range(k)]
         average = sum(means) / k
-        beyond = sum((m - average) ** 2 - m * (1 - m) / (n + 1) * (1 - 1 / k) for m, n in zip(means, self.n, strict=True))
-        between = (1 / 12 + max(beyond, 0)) / k
+        chance = [self.dispersion * m * (1 - m) / (n + 1) for m, n in zip(means, self.n, strict=True)]
+        beyond = sum((m - average) ** 2 - c * (1 - 1 / k) for m, c in zip(means, chance, strict=True))
         centre = (average * sum(self.n) + 50) / (sum(self.n) + 100)
-        strength = min(max(centre * (1 - centre) / between, 2), 100)
+        strength = self.dispersion * min(max(centre * (1 - centre) / ((1 / 12 + max(beyond, 0)) / k), 2), 100)
         return [(won[arm] + strength * centre) / (self.n[arm] + strength) for arm in range(k)]
 
     def _variances(self, arm: int, rival: int) -> tuple[float, float]:
-        """Of the arm and of the rival, if the arm were on the rival's floor."""
+        """Of the arm and of the rival's floor, if the arm were on the floor."""
         own, other = self.keep * self.mean[rival], min(self.mean[arm] / self.keep, 1.0) if self.keep else 1.0
-        return max(own * (1 - own), 0.01) / self.n[arm], self.keep**2 * max(other * (1 - other), 0.01) / self.n[rival]
+        return (
+            self.dispersion * max(own * (1 - own), 0.01) / self.n[arm],
+            self.dispersion * self.keep**2 * max(other * (1 - other), 0.01) / self.n[rival],
+        )
 
     def _compare(self, arm: int, rival: int) -> tuple[float, float]:
         s = math.sqrt(sum(self._variances(arm, rival)))
         return (self.keep * self.mean[rival] - self.mean[arm]) / s, s
 
-    def _quality_cost(self, arm: int) -> float:
-        """What a look at an arm is expected to lose beside the best one."""
-        best = highest(self.mean)
-        z, s = self._compare(arm, best)
-        return 0.0 if arm == best else self.exchange * s * _normal_excess(z)
-
-    def _rejects(self, arm: int, rival: int, e: int, before: int) -> bool:
+    def _shortfall(self, arm: int, rival: int) -> float:
         z, s = self._compare(arm, rival)
-        saved = self.patience * self.ahead / before * (self.price[e] - self.price[arm]) * _normal_cdf(-z)
-        return z > 0 and saved <= self.exchange * min(self.n[arm], self.n[rival]) * s * _normal_excess(z)
+        return s * (_normal_excess(z) - _normal_excess(z - (self.keep - self.mean[arm]) / s))
 
-    def _settle(self, arm: int, rivals: list[int], e: int) -> int:
-        ratios = {}
-        for rival in sorted(rivals, key=lambda rival: self.price[rival]):
-            z, s = self._compare(arm, rival)
-            shortfall = s * (_normal_excess(z) - _normal_excess(z - (self.keep - self.mean[arm]) / s))
-            gap = max(self.price[rival] - self.price[arm], 0.02)
-            spent = self.n[rival] * max(gap * _normal_cdf(-z), self._quality_cost(rival))
-            if z > -5:
-                ratios[rival] = self.caution * self.exchange * self.ahead / len(rivals) * shortfall / spent if spent else math.inf
-        if not ratios or max(ratios.values()) <= 1:
-            return arm
-        rival = max(ratios, key=lambda each: ratios[each])
+    def _beside_rivals(self, arm: int) -> tuple[float, float, int]:
+        """The largest shortfall, the chance to be good enough, and the strongest rival (-1 if there is none)."""
+        z = {rival: self._compare(arm, rival)[0] for rival in range(len(self.n)) if rival != arm}
+        shortfalls = {rival: self._shortfall(arm, rival) for rival in z if z[rival] > -6}
+        clear = min((_normal_cdf(-z[rival]) for rival in shortfalls), default=1.0)
+        if not shortfalls or max(shortfalls.values()) <= 0:
+            return 0.0, clear, -1
+        strongest = max(shortfalls, key=lambda rival: shortfalls[rival])
+        if clear < 0.5:
+            clear = min(clear * sum(each > z[strongest] - 2 for each in z.values()), 0.5)
+        return shortfalls[strongest], clear, strongest
+
+    def _clear_before(self, place: int) -> float:
+        return max((self.beside[arm][1] for arm in self.order[:place]), default=0.0)
+
+    def _regrets(self) -> dict[int, float]:
+        steps, regrets = 0.0, {}
+        for place, arm in enumerate(self.order):
+            if place > 0:
+                steps += (self.price[arm] - self.price[self.order[place - 1]]) * self._clear_before(place)
+            regrets[arm] = self.exchange * self.beside[arm][0] + steps
+        return regrets
+
+    def _information(self) -> list[float]:
+        found = [0.0] * len(self.n)
+        for arm in range(len(self.n)):
+            before = self._clear_before(self.order.index(arm))
+            pairs = {rival: self._pair(arm, rival, 1 - before) for rival in range(len(self.n)) if rival != arm}
+            if self.beside[arm][0] > 0 and before <= 1 - 1e-6 and pairs:
+                rival = max(pairs, key=lambda each: pairs[each][1] / max(self.regret[each], 1e-12) ** 2)
+                if pairs[rival][1] > 0:
+                    found[arm] += pairs[rival][0]
+                    found[rival] += pairs[rival][1]
+        return found
+
+    def _pair(self, arm: int, rival: int, weight: float) -> tuple[float, float]:
         z, s = self._compare(arm, rival)
-        clear, (own, other) = _normal_cdf(-z), self._variances(arm, rival)
-        cost = (self.price[rival] - self.price[arm]) * clear + max(self.price[rival] - self.price[e], 0) * (1 - clear)
-        cost = max(cost, self._quality_cost(rival))
-        looks_at_arm = own / self.n[arm] * cost >= other / self.n[rival] * (self.exchange * s * _normal_excess(z))
-        return arm if looks_at_arm else rival
+        if abs(z) >= 6 or self.beside[arm][0] <= 0:
+            return 0.0, 0.0
+        weight *= min(s * _normal_excess(z) / self.beside[arm][0], 1)
+        weight *= (math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)) ** 2 / (_normal_cdf(z) * _normal_cdf(-z))
+        own, other = self._variances(arm, rival)
+        return weight * (own / s) ** 2, weight * (other / s / self.keep) ** 2 if self.keep else 0.0
+
+    def _affords(self, arm: int, best: int) -> bool:
+        shortfall, clear, strongest = self.beside[arm]
+        quality = self.exchange * shortfall
+        worth = self.exchange * self._shortfall(best, arm)
+        looks = min(self.n[arm], self.n[strongest]) if strongest >= 0 else self.n[arm]
+        spent = self.n[arm] * (self.regret[arm] - quality) + looks * quality
+        cheaper = sum(price < self.price[best] for price in self.price)
+        if self.price[arm] < self.price[best]:
+            saving = (self.price[best] - self.price[arm]) * clear
+            return spent < self.patience * self.ahead / cheaper * max(worth, saving)
+        ahead = self.ahead / (len(self.n) - 1 - cheaper)
+        pace = (ahead / max(self.price[arm] - self.price[best], 0.02)) ** (2 / 3)
+        return spent * math.sqrt(self.n[arm] / pace) < self.caution * ahead * worth
 
 
 class CostOrdered:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
-from thrifty import Bernoulli, Instance, World, simulate
+from thrifty import Bernoulli, ClippedGaussian, Instance, World, simulate
 from thrifty.environments import scaled
 from thrifty.policies import cs_balance
 from thrifty.statistics import Outcome
@@ -26,165 +26,137 @@ def asked(
     label: str = "cs-balance",
     horizon: int = 1000,
 ) -> tuple[Any, Any]:
-    """Terms and a memory with these estimates."""
+    """Terms and a memory with these estimates, weighed."""
     terms = terms_of(label, costs=costs, alpha=alpha, horizon=horizon)
     memory = memory_of("cs-balance", terms)
-    memory.means[:], memory.looks[:] = means, looks
+    memory.arms["estimate"], memory.arms["looks"] = means, looks
+    plain(cs_balance.list_rivals)(memory)
+    plain(cs_balance.weigh_regret)(terms, memory)
+    plain(cs_balance.weigh_information)(terms, memory)
     return terms, memory
 
 
 class TestBudget:
     @given(st.tuples(shares, shares), st.tuples(st.integers(1, 10_000), st.integers(1, 10_000)), shares, st.integers(100, 10**6))
-    def test_a_rival_of_an_arm_that_looks_good_enough_is_looked_at_this_often_at_most(
+    def test_a_dearer_arm_is_looked_at_this_often_at_most_beside_one_that_looks_good_enough(
         self, means: tuple[float, float], looks: tuple[int, int], alpha: float, horizon: int
     ) -> None:
         terms, memory = asked(list(means), list(looks), [0.0, 1.0], alpha=alpha, horizon=horizon)
-        rival = plain(cs_balance.settle_doubts)(terms, memory, 0, 0, 0, 1) == 1
-        if rival and means[0] >= (1 - alpha) * means[1] and looks[0] >= looks[1]:
-            assert looks[1] <= (0.57 * 0.5 * horizon) ** (2 / 3)
+        if means[0] >= (1 - alpha) * means[1] and looks[0] >= looks[1] and plain(cs_balance.balanced)(terms, memory) == 1:
+            assert looks[1] <= (0.57 * 0.5) ** 0.5 * horizon ** (2 / 3)
 
     def test_it_is_looked_at_until_its_looks_have_cost_what_they_may_save(self) -> None:
-        # Arm 0 is known to be at 1/2, on the floor: z = 0, s = 0.5 / sqrt(n). n * 1 * 0.5 = 0.5 * 10^6 * 0.398942 s at n = 3,413.
-        found = [
-            plain(cs_balance.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [0.0, 1.0], alpha=0.0, horizon=10**6), 0, 0, 0, 1)
-            for n in (3_380, 3_440)
-        ]
-        assert found == [1, 0]
+        # Arm 0 is known to be at 1/2, on the floor: z = 0, s = 0.5 / sqrt(n), and arm 1 costs 1 * 1/2. N = 10^6^(2/3) = 10^4. So
+        # n / 2 * sqrt(n / 10^4) = 0.5 * 10^6 * 0.398942 * 0.5 / sqrt(n) at n = sqrt(2 * 99,735.6 * 100) = 4,466.
+        for n, affordable in ((4_450, True), (4_480, False)):
+            terms, memory = asked([0.5, 0.5], [10**9, n], [0.0, 1.0], alpha=0.0, horizon=10**6)
+            assert plain(cs_balance.is_affordable)(terms, memory, 1, 0, 0) == affordable
 
     def test_regret_grows_no_faster_than_the_bound_on_the_floor(self) -> None:
-        # Arm 1 is exactly on the floor: regret over T^(2/3) stays below 1.3. Measured: 0.72, 0.66 and 0.62 with standard errors of
-        # 0.06, so five of them are left.
+        # Arm 1 is exactly on the floor: regret over T^(2/3) stays below 1.3. Measured: some 0.75 with standard errors of 0.06, so
+        # nine of them are left.
         for horizon in (2_000, 20_000, 200_000):
             final = simulate(Instance([0.5, 0.45], [1.0, 0.0], 0.1), "cs-balance", horizon=horizon, runs=200, seed=3, checkpoints=1)
             assert final.final()["cs-balance"]["total"]["mean"] < 1.3 * horizon ** (2 / 3)
 
 
 class TestParts:
-    def test_normal_chances(self) -> None:
-        # Phi(-1) = 0.158655, phi(1) = 0.241971: E[max(Z + 1, 0)] = 0.241971 + 0.841345 and E[max(Z - 1, 0)] = 0.241971 - 0.158655.
-        assert plain(cs_balance.clear_chance)(1.0) == pytest.approx(0.158655, rel=1e-5)
-        assert plain(cs_balance.excess)(1.0) == pytest.approx(1.083316, rel=1e-5)
-        assert plain(cs_balance.excess)(-1.0) == pytest.approx(0.083316, rel=1e-4)
+    def test_regret_is_the_shortfall_and_the_money_that_a_cheaper_arm_would_save(self) -> None:
+        # Arm 0 beside arm 1: z = 0.3 / s, s^2 = 0.16 / 25 + 0.25 / 50 = 0.0114, clear 0.0024789, shortfall s E(z) less the part
+        # above mean 1, 0.106771 (2.810497 - 0.042105): 1 - 0.8 over s is 1.87317.
+        terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, label="cs-balance:exchange=2")
+        arms = memory.arms
+        assert arms[0].clear == pytest.approx(0.0024789, rel=1e-4)
+        assert arms[0].regret == pytest.approx(2 * arms[0].shortfall)
+        assert arms[0].shortfall == pytest.approx(0.29873, rel=1e-3)
+        assert arms[1].regret == pytest.approx(2 * arms[1].shortfall + 1.0 * arms[0].clear)
+        assert arms["strongest"].tolist() == [1, 0]
 
-    def test_the_variance_is_that_of_an_arm_on_the_floor(self) -> None:
-        # Floor 0.5 * 0.8 = 0.4: 0.24 / 10 outcomes of arm 0. The rival that sets the floor at 0.2 has 0.4: 0.25 * 0.24 / 20.
-        terms, memory = asked([0.2, 0.8], [10.0, 20.0], [0.0, 1.0], alpha=0.5)
-        assert plain(cs_balance.own_part)(terms, memory, 0, 1) == pytest.approx(0.024)
-        assert plain(cs_balance.rival_part)(terms, memory, 0, 1) == pytest.approx(0.003)
-        z, s = plain(cs_balance.difference)(terms, memory, 0, 1)
-        assert s == pytest.approx(math.sqrt(0.027))
-        assert z == pytest.approx(0.2 / math.sqrt(0.027))
+    def test_the_chance_counts_from_the_cheapest_arm_that_may_be_good_enough(self) -> None:
+        terms, memory = asked([0.5, 0.5, 0.5], [100.0] * 3, [0.0, 0.5, 2.0])
+        arms = memory.arms
+        clear = arms[0].clear
+        assert clear > 0.5
+        assert arms["cheaper_clear"].tolist() == [0.0, clear, pytest.approx(max(clear, arms[1].clear))]
+        assert arms[2].regret - arms[2].shortfall == pytest.approx(0.25 * clear + 0.75 * max(clear, arms[1].clear))
 
-    def test_a_floor_out_of_reach_leaves_a_little_variance(self) -> None:
-        # No rival can set the floor at 0.9 if half of its mean is enough: 0.01 stands in for 1 (1 - 1). A floor of 0 likewise.
-        terms, memory = asked([0.9, 0.0], [2.0, 5.0], [0.0, 1.0], alpha=0.5)
-        assert plain(cs_balance.rival_part)(terms, memory, 0, 1) == pytest.approx(0.25 * 0.01 / 5)
-        assert plain(cs_balance.own_part)(terms, memory, 0, 1) == pytest.approx(0.01 / 2)
-        memory.looks[:] = 0.0  # forgotten: as if there were half an outcome
-        assert plain(cs_balance.own_part)(terms, memory, 0, 1) == pytest.approx(0.02)
-        assert plain(cs_balance.rival_part)(terms, memory, 0, 1) == pytest.approx(0.005)
+    def test_several_rivals_that_are_about_as_strong_raise_the_chance_that_one_is_so_by_luck(self) -> None:
+        _, one = asked([0.4, 0.5], [100.0] * 2, [0.0, 1.0], alpha=0.0)
+        _, three = asked([0.4, 0.5, 0.5, 0.5], [100.0] * 4, [0.0, 1.0, 1.0, 1.0], alpha=0.0)
+        _, weak = asked([0.4, 0.5, 0.1, 0.1], [100.0] * 4, [0.0, 1.0, 1.0, 1.0], alpha=0.0)
+        assert three.arms[0].clear == pytest.approx(3 * one.arms[0].clear)
+        assert weak.arms[0].clear == pytest.approx(one.arms[0].clear)
+        _, many = asked([0.49] + [0.5] * 10, [100.0] * 11, [0.0] + [1.0] * 10, alpha=0.0)
+        assert many.arms[0].clear == 0.5
 
-    @pytest.mark.parametrize(("horizon", "rejected"), [(1500, True), (1530, False)])
-    def test_an_arm_is_rejected_once_the_looks_have_lost_more_than_it_may_save(self, horizon: int, rejected: bool) -> None:
-        # s^2 = 0.16 / 25 + 0.25 / 50 = 0.0114, s = 0.106771, z = 0.3 / s = 2.80976. Phi(-z) = 0.0024789, phi(z) = 0.0077016,
-        # so E(z) = 2.81050, and 25 looks have lost 25 s E(z) = 7.502. The arm may save 2 T * 1 * 0.0024789: as much at T = 1,513.
-        terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, horizon=horizon)
-        assert plain(cs_balance.is_rejected)(terms, memory, 0, 1, 1, 1) == rejected
+    def test_an_arm_far_above_or_below_says_nothing(self) -> None:
+        terms, memory = asked([0.9, 0.1], [1000.0, 1000.0], [0.0, 1.0])
+        assert memory.arms["information"].tolist() == [0.0, 0.0]
+        assert memory.arms["clear"].tolist() == pytest.approx([1.0, 0.0])
+        assert plain(cs_balance.pair_information)(terms, memory, 1, 0) == (0.0, 0.0)
 
-    def test_an_arm_that_no_rival_puts_below_the_floor_is_not_rejected(self) -> None:
-        terms, memory = asked([0.5, 0.5], [10**9, 10**9], [0.0, 1.0], alpha=0.0)
-        assert not plain(cs_balance.is_rejected)(terms, memory, 0, 1, 1, 1)
+    def test_information_is_the_variance_between_good_enough_and_not(self) -> None:
+        # z = 0: phi^2 / (Phi Phi) = 0.159155 / 0.25 = 0.636620. s^2 = 0.25 / 100 + 0.25 / 25 = 0.0125. All of the doubt is made by
+        # the one rival, and nothing is cheaper: arm 0 has 0.0025^2 / 0.0125 * 0.63662, arm 1 0.01^2 / 0.0125 * 0.63662.
+        terms, memory = asked([0.5, 0.5], [100.0, 25.0], [0.0, 1.0], alpha=0.0)
+        own, others = plain(cs_balance.pair_information)(terms, memory, 0, 1)
+        assert own == pytest.approx(0.0003183, rel=1e-3)
+        assert others == pytest.approx(0.0050930, rel=1e-3)
+        terms, memory = asked([0.25, 0.5], [100.0, 25.0], [0.0, 1.0], alpha=0.5)  # the same of mu_1, not of its half
+        own, others = plain(cs_balance.pair_information)(terms, memory, 0, 1)
+        s2 = 0.1875 / 100 + 0.25 * 0.25 / 25
+        assert others == pytest.approx((0.0625 / 25) ** 2 / s2 * 0.63662 / 0.25, rel=1e-3)
 
-    def test_estimates_are_shrunk_to_their_centre(self) -> None:
-        # Means 30.5 / 101 and 70.5 / 101, average 0.5. Beyond chance: 2 * (0.198020^2 - 0.210788 / 101 * 0.5) = 0.0763365.
-        # Between arms: (1/12 + 0.0763365) / 2 = 0.0798349. Centre 1/2, so the strength is 0.25 / 0.0798349 = 3.131463.
-        terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=100)
-        memory = memory_of("cs-balance", terms)
-        plain(cs_balance.estimate)(terms, statistics([(100, 30.0), (100, 70.0)]), memory)
-        assert memory.means.tolist() == pytest.approx([31.565731 / 103.131463, 71.565731 / 103.131463], rel=1e-6)
-        assert memory.looks.tolist() == [100.0, 100.0]
+    def test_the_rival_that_tells_most_for_its_squared_regret_speaks(self) -> None:
+        # Arm 0 may be below arm 1 or arm 2. Arm 2 costs three times as much, so arm 1 is looked at first.
+        terms, memory = asked([0.5, 0.55, 0.56], [40.0, 40.0, 40.0], [0.0, 0.4, 1.2], alpha=0.0)
+        heard = [plain(cs_balance.pair_information)(terms, memory, 0, rival)[1] for rival in (1, 2)]
+        assert heard[1] > heard[0]
+        assert memory.arms[1].information > memory.arms[2].information
 
-    def test_arms_that_look_alike_are_shrunk_more(self) -> None:
-        # Nothing beyond chance: between arms 1/12 / 4, so the strength is 0.25 * 48 = 12, and all means are the centre.
-        terms = terms_of("cs-balance", costs=[0.0, 1.0, 2.0, 3.0], alpha=0.1, horizon=100)
-        memory = memory_of("cs-balance", terms)
-        plain(cs_balance.estimate)(terms, statistics([(10, 5.0)] * 4), memory)
-        assert memory.means.tolist() == pytest.approx([0.5] * 4)
-        plain(cs_balance.estimate)(terms, statistics([(10, 5.0)] * 3 + [(10, 6.0)]), memory)
-        assert memory.means[3] - memory.means[0] == pytest.approx(1.0 / 22.0, rel=1e-2)
+    def test_an_arm_that_is_cheaper_has_its_own_budget(self) -> None:
+        # The best arm is 1. Arm 0 has cost 25 looks * 0.2987 = 7.468, and may save 1 * 0.0024789 a decision: as much as patience *
+        # T * 0.0024789 at T = 6,025.
+        for horizon, affordable in ((6_200, True), (5_900, False)):
+            terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, horizon=horizon)
+            assert plain(cs_balance.is_affordable)(terms, memory, 0, 1, 1) == affordable
 
-    def test_a_decision_that_is_pending_is_a_look(self) -> None:
-        terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=100)
-        memory, stats = memory_of("cs-balance", terms), statistics([(10, 5.0), (10, 5.0)])
-        stats[1].pending = 7
-        plain(cs_balance.estimate)(terms, stats, memory)
-        assert memory.looks.tolist() == [10.0, 17.0]
+    def test_its_quality_counts_for_as_many_looks_as_the_strongest_rival_had(self) -> None:
+        # With 50 looks at the rival, 25,000 looks at the arm have lost no more than 50 would.
+        for rival_looks, affordable in ((2.0, True), (20_000.0, False)):
+            terms, memory = asked([0.5, 0.8], [25_000.0, rival_looks], [0.0, 1.0], alpha=0.0, horizon=6_200)
+            assert plain(cs_balance.is_affordable)(terms, memory, 0, 1, 1) == affordable
+
+    def test_looks_at_an_arm_of_the_same_cost_are_not_free(self) -> None:
+        # Both have the same shortfall x: 50 x sqrt(50 / N) against 0.5 T x, with N = (T / 0.02)^(2/3). Equal at T = 51.5.
+        for horizon, affordable in ((54, True), (49, False)):
+            terms, memory = asked([0.5, 0.5], [10**9, 50.0], [1.0, 1.0], alpha=0.0, horizon=horizon)
+            assert plain(cs_balance.is_affordable)(terms, memory, 1, 0, 0) == affordable
+
+    def test_an_arm_without_outcomes_is_looked_at(self) -> None:
+        terms, memory = asked([0.5, 0.5], [100.0, 0.0], [0.0, 1.0])
+        assert plain(cs_balance.balanced)(terms, memory) == 1
+
+    def test_an_arm_that_one_rival_rejects_stays_rejected(self) -> None:
+        terms, memory = asked([0.5, 0.9, 0.1], [2000.0, 2000.0, 2000.0], [0.0, 1.0, 2.0])
+        assert plain(cs_balance.balanced)(terms, memory) == 1
 
     def test_an_unknown_cost_is_its_mean_less_one_part_in_the_root_of_its_outcomes(self) -> None:
         terms = terms_of("cs-balance", costs=None, n_arms=3, alpha=0.1, horizon=100)
         memory, stats = memory_of("cs-balance", terms), statistics([(4, 1.0), (25, 1.0), (1, 1.0)], costs=[40.0, 100.0, 3.0])
         plain(cs_balance.price_arms)(stats, memory)  # 10 * (1 - 1/2) = 5, 4 * (1 - 1/5) = 3.2, and 0 after one outcome
-        assert memory.prices.tolist() == pytest.approx([1.0, 0.64, 0.0])
+        assert memory.arms["price"].tolist() == pytest.approx([1.0, 0.64, 0.0])
         assert memory.order.tolist() == [2, 1, 0]
 
     def test_prices_are_in_shares_of_the_range_of_costs(self) -> None:
         for costs, prices in (([2.0, 4.0, 7.0], [0.4, 0.8, 1.4]), ([3.0, 3.0, 3.0], [3.0, 3.0, 3.0])):
             terms = terms_of("cs-balance", costs=costs, alpha=0.1, horizon=100)
-            assert memory_of("cs-balance", terms).prices.tolist() == pytest.approx(prices)
+            assert memory_of("cs-balance", terms).arms["price"].tolist() == pytest.approx(prices)
         terms = terms_of("cs-balance", costs=None, n_arms=2, alpha=0.1, horizon=100)
         for spent, prices in (([40.0, 100.0], [5 / 1.8, 3.2 / 1.8]), ([40.0, 156.25], [5.0, 5.0])):
             memory = memory_of("cs-balance", terms)
             plain(cs_balance.price_arms)(statistics([(4, 1.0), (25, 1.0)], costs=spent), memory)  # as above; then both at 5
-            assert memory.prices.tolist() == pytest.approx(prices)
-
-    def test_an_arm_whose_outcomes_are_all_forgotten_is_at_the_centre(self) -> None:
-        # Means 0.5 / 1 and 50.5 / 101: all at 1/2.
-        terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=100)
-        memory = memory_of("cs-balance", terms)
-        plain(cs_balance.estimate)(terms, statistics([(100, 0.0), (100, 50.0)], seen=[0.0, 100.0]), memory)
-        assert memory.means.tolist() == [0.5, 0.5]
-        # A quarter of an outcome, not won. Means 0.5 / 1.25 = 0.4 and 0.5, average 0.45. Beyond chance there is less than nothing:
-        # 2 * 0.05^2 - (0.24 / 1.25 + 0.25 / 101) / 2. So the variance between arms is 1/24. The centre is
-        # (0.45 * 100.25 + 50) / 200.25 = 0.474969, the strength 0.249373 * 24 = 5.984963, the mean 5.984963 * centre / 6.234963.
-        plain(cs_balance.estimate)(terms, statistics([(100, 0.0), (100, 50.0)], seen=[0.25, 100.0]), memory)
-        assert memory.means[0] == pytest.approx(5.984963 * 0.474969 / 6.234963, rel=1e-5)
-        assert memory.looks.tolist() == [0.25, 100.0]
-
-    def test_what_chance_makes_of_the_distance_between_arms_depends_on_their_outcomes(self) -> None:
-        # A quarter of an outcome, won, and none of a hundred: means 0.6 and 0.004950, average 0.302475. Beyond chance:
-        # 2 * 0.297525^2 - (0.24 / 1.25 + 0.004926 / 101) / 2 = 0.081018. Between arms: (1/12 + 0.081018) / 2 = 0.082175.
-        # Centre 0.401114, strength 2.923278: (0.25 + 2.923278 * 0.401114) / 3.173278 = 0.448296.
-        terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=100)
-        memory = memory_of("cs-balance", terms)
-        plain(cs_balance.estimate)(terms, statistics([(100, 0.25), (100, 0.0)], seen=[0.25, 100.0]), memory)
-        assert memory.means[0] == pytest.approx(0.448296, rel=1e-5)
-
-    def test_looks_at_an_arm_of_the_same_cost_are_not_free(self) -> None:
-        # Arm 0 is known to be at 1/2: z = 0, s = 0.5 / sqrt(n). n * 0.02 * 0.5 = 0.5 * 100 * 0.398942 s at n = 99.8.
-        found = [
-            plain(cs_balance.settle_doubts)(*asked([0.5, 0.5], [10**9, n], [1.0, 1.0], alpha=0.0, horizon=100), 0, 0, 0, 1)
-            for n in (99, 101)
-        ]
-        assert found == [1, 0]
-
-    @pytest.mark.parametrize(("exchange", "better"), [(1.5, 0), (2, 1)])
-    def test_a_forgotten_arm_has_half_a_look(self, exchange: float, better: int) -> None:
-        # z = 0, s^2 = 0.25 / 0.6 + 0.25 / 0.5 and s = 0.957427. A look at arm 0 tells 0.25 / 0.36 = 0.694 and costs 0.381952 times
-        # the exchange. One at the rival, of which nothing is left, tells 1 and costs 1. 0.694 is between 0.573 and 0.764.
-        terms, memory = asked([0.5, 0.5], [0.6, 0.0], [0.0, 1.0], alpha=0.0, label=f"cs-balance:exchange={exchange}")
-        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0, 1) == better
-
-    def test_of_two_that_are_quite_alike_the_arm_is_played(self) -> None:
-        terms, memory = asked([0.5, 0.5], [20.0, 20.0], [1.0, 1.0], alpha=0.0)
-        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0, 0) == 0
-
-    def test_a_rival_without_outcomes_is_looked_at(self) -> None:
-        terms, memory = asked([0.5, 0.5], [100.0, 0.0], [0.0, 1.0])
-        assert plain(cs_balance.settle_doubts)(terms, memory, 0, 0, 0, 1) == 1
-
-    def test_an_arm_that_one_rival_rejects_stays_rejected(self) -> None:
-        terms, memory = asked([0.5, 0.9, 0.1], [2000.0, 2000.0, 2000.0], [0.0, 1.0, 2.0])
-        assert plain(cs_balance.balanced)(terms, memory) == 1
+            assert memory.arms["price"].tolist() == pytest.approx(prices)
 
     def test_the_first_arm_is_due_first(self) -> None:
         for costs, choose in (([0.0, 1.0], cs_balance.choose), (None, cs_balance.choose_unknown_costs)):
@@ -195,28 +167,27 @@ class TestParts:
 
     def test_equal_prices_are_ordered_by_number(self) -> None:
         memory = memory_of("cs-balance", terms_of("cs-balance", costs=None, n_arms=3, alpha=0.1, horizon=100))
-        memory.prices[:], memory.order[:] = [0.5, 0.5, 0.5], [2, 0, 1]
+        memory.arms["price"], memory.order[:] = [0.5, 0.5, 0.5], [2, 0, 1]
         plain(cs_balance.sort_by_price)(memory)
         assert memory.order.tolist() == [0, 1, 2]
 
-    def test_of_equal_costs_the_best_estimate_stands_for_its_cost(self) -> None:
-        _, memory = asked([0.3, 0.5, 0.6, 0.9], [9.0] * 4, [0.0, 0.5, 0.5, 1.0])
-        assert [plain(cs_balance.cheapest_by_estimates)(memory, floor) for floor in (0.5, 0.3, 0.7)] == [2, 0, 3]
-        _, memory = asked([0.3, 0.5, 0.6], [9.0] * 3, [0.0, 0.5, 0.5])
-        assert plain(cs_balance.cheapest_by_estimates)(memory, 0.5) == 2
+    def test_of_many_arms_those_that_are_good_and_those_that_may_be_are_rivals(self) -> None:
+        rng = np.random.default_rng(5)
+        for looks in (rng.integers(1, 200, 60).astype(float), np.full(60, 50.0)):
+            means = rng.uniform(0.1, 0.9, 60)
+            terms, memory = asked(means.tolist(), looks.tolist(), rng.uniform(0, 1, 60).tolist())
+            deviations = np.sqrt(np.maximum(means * (1 - means), 0.01) / looks)
+            good = np.argsort(deviations - means, kind="stable")[:6]
+            others = [arm for arm in np.argsort(-means - 2 * deviations, kind="stable") if arm not in good][:12]
+            assert memory.rivals.tolist() == [*good, *others]
+            assert np.flatnonzero(memory.arms["is_rival"]).tolist() == sorted([*good, *others])
 
-    @pytest.mark.parametrize(("looks", "better"), [(20.0, 0), (100.0, 1)])
-    def test_the_arm_that_tells_more_for_its_regret_is_looked_at(self, looks: float, better: int) -> None:
-        # z = 0 and s^2 = 0.25 / n + 0.25 / 20. A look at arm 0 costs 0.39894 s, one at the rival 1. Without the common 0.25:
-        # n = 20, s = 0.15811: 1/400 > 1/400 * 0.0631. n = 100, s = 0.12247: 1/10,000 < 1/400 * 0.0489 = 1/8,187.
-        terms, memory = asked([0.5, 0.5], [looks, 20.0], [0.0, 1.0], alpha=0.0)
-        assert plain(cs_balance._better_look)(terms, memory, 0, 1, 0, 1) == better
-
-    def test_a_look_costs_the_quality_that_it_loses_beside_the_best_arm(self) -> None:
-        # Arm 0 beside arm 1: s^2 = 0.16 / 25 + 0.25 / 50, and s E(z) = 0.106771 * 2.81050 = 0.300080. The best arm loses nothing.
-        terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, label="cs-balance:exchange=2")
-        assert plain(cs_balance.quality_cost)(terms, memory, 0, 1) == pytest.approx(0.60016, rel=1e-5)
-        assert plain(cs_balance.quality_cost)(terms, memory, 1, 1) == 0.0
+    def test_an_arm_dearer_than_one_that_is_surely_good_enough_is_not_compared(self) -> None:
+        means, looks = [0.9] * 2 + [0.5] * 30, [10_000.0] * 32
+        _, memory = asked(means, looks, [0.0, 0.1, *np.linspace(0.2, 1, 30).tolist()])
+        ignored = [arm for arm in range(32) if not memory.arms[arm].is_rival]
+        assert len(ignored) == 14
+        assert all(memory.arms[arm].strongest == -1 and memory.arms[arm].information == 0.0 for arm in ignored)
 
     def test_a_plan_lasts_while_its_arm_grows_by_a_share(self) -> None:
         terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=10_000)
@@ -280,6 +251,17 @@ class TestBehaviour:
             spent.append(float((pulls.mean(axis=0) * world.instance.costs).sum() / 3000))
         assert spent[0] == pytest.approx(spent[1], rel=0.15)
         assert max(spent) < 0.003  # the optimal arm costs 0.001, the best 0.015
+
+    def test_rewards_of_low_variance_need_fewer_looks(self) -> None:
+        # 40 runs: some 40 against 130 with standard errors of 5 and 20, so four of them are left.
+        costs = [1.0, 0.3, 0.0]
+        narrow = World([ClippedGaussian(mean, 0.05) for mean in (0.7, 0.65, 0.5)], costs, 0.1)
+        wide = World([Bernoulli(mean) for mean in (0.7, 0.65, 0.5)], costs, 0.1)
+        regrets = [
+            simulate(world, "cs-balance", horizon=5000, runs=40, seed=4, checkpoints=1).final()["cs-balance"]["total"]["mean"]
+            for world in (narrow, wide)
+        ]
+        assert regrets[0] < 0.6 * regrets[1]
 
     def test_a_thousand_arms_are_played(self) -> None:
         rng = np.random.default_rng(3)

@@ -1,35 +1,36 @@
 """CS-Balance: look at an arm while what the looks have cost is less than what knowing it may save.
 
-For an arm i and a rival j, let D = (1 - alpha) mu_j - mu_i, which is positive if j shows that i is not good enough. Take D as
-normal, with the mean d that the estimates give and the variance s^2 that they would have if i were just on the floor, as in a score
-test [Wilson1927]: an arm that failed five times out of five may be a good one. With z = d / s and the standard normal phi and Phi,
+Arms are compared two by two (`thrifty.policies.pairs`), which gives the chance `clear` that an arm is good enough beside a rival, and
+the `shortfall` in quality that a decision for it is expected to have. From that follow, for every arm a,
 
-    clear     = P(D <= 0)    = Phi(-z)                          the chance that i is good enough beside j, and
-    shortfall = E[max(D, 0)] = s (phi(z) + z Phi(z))            the quality that every decision for i is expected to lose.
+    r_a = exchange (largest shortfall_a beside a rival) + sum over cheaper arms b of (step in cost after b) (largest clear up to b),
+    v_a = sum over the pairs of a that are in doubt of the variance of E[mu_a | good enough or not].
 
-Let e be the cheapest arm that is good enough by the estimates alone, n the outcomes of an arm and T the horizon. Arms are asked
-from the cheapest to e.
+r_a is the regret that one decision for a is expected to cost: the quality that it loses, and the money that a cheaper arm would
+save. v_a is the information that an outcome of a is expected to give about which arm is optimal, as in [Russo2018]. The *best* arm
+is the one with the least r. With n the outcomes of an arm and T the horizon,
 
-1. i is *rejected* if some j has patience (T / cheaper) (c_e - c_i) clear <= min(n_i, n_j) shortfall: what the looks at i have lost
-   is more than what i may save. `cheaper` is the number of arms that cost less than e.
-2. i is *doubted* if some j that costs no less has n_j (c_j - c_i) clear < caution (T / rivals) shortfall: what the looks at j have
-   cost is less than what they may save. `rivals` is the number of such arms. Where that is more, a look at j costs the quality that
-   it is expected to lose beside the best arm. Then i or j is played, whichever shrinks s^2 more for the regret that it may cost.
-3. Otherwise i is *accepted*, and played.
+1. an arm that costs no less than the best one is *affordable* while n r sqrt(n / N) < caution (T / dearer) (shortfall of the best
+   arm beside it), where N = (T / dearer / gap)^(2/3) and `dearer` is the number of such arms: what the looks at it have cost is less
+   than what they may save. The root makes the first looks cheaper and the last ones dearer;
+2. an arm that costs less is affordable while n r < patience (T / cheaper) (what it may save, or the shortfall of the best arm beside
+   it), where `cheaper` is the number of such arms. Its quality is counted only for as many looks as its strongest rival had;
+3. of the best arm and the affordable ones, the one with the most information for its regret, v / r, is played.
 
-The two sides of rule 2 are equal after some (T / rivals / (c_j - c_i))^(2/3) looks at j. It gets more where it looks dangerous,
-fewer where it does not: docs/theory/balance.md derives K^(1/3) T^(2/3) from that.
+The two sides of rule 1 are equal after some N looks. An arm gets more where it looks dangerous, fewer where it does not:
+docs/theory/balance.md derives K^(1/3) T^(2/3) from that.
 
-Estimates are shrunk to the mean of all arms, more where the arms look alike. The highest of several equally good arms would put the
-floor too high otherwise. A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`.
+The strongest of several rivals is strong by luck, too. So the chance that an arm is good enough is taken times the number of rivals
+that are about as strong, though not above 1/2. With many arms only the rivals with the highest estimates are looked at.
+
+A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`.
 
 Costs may be unknown. An arm then costs its mean cost so far, less one part in sqrt(n): no scale is assumed. Quality regret counts
 `exchange` times as much as cost regret, which is in shares of the range of costs.
 
 References
 ----------
-[Wilson1927] Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American Statistical
-Association 22.
+[Russo2018] Russo, Van Roy, "Learning to optimize via information-directed sampling", Operations Research 66.
 
 """
 
@@ -37,34 +38,53 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.outlook import OUTSET, settle_outset
-from thrifty.policies.posteriors import PENDING, expected
+from thrifty.policies.pairs import (
+    ArmView,
+    clear_chance,
+    density,
+    difference,
+    estimate,
+    excess,
+    own_part,
+    rival_part,
+    shortfall_beside,
+    variance_of_one,
+)
+from thrifty.policies.posteriors import PENDING
 from thrifty.statistics import mean_cost
 
-_SURE = 5.0
-"""A rival that is this many standard deviations below is not looked at."""
+_SURE = 6.0
+"""A difference of this many standard deviations is no doubt."""
+
+_CERTAIN = 1.0 - 1e-6
+"""Arms that cost more than one that is good enough with this chance matter as rivals only."""
+
+_MOST_RIVALS = 18
+"""An arm is compared with so many others at most: a third are those that are surely good, the others those that may be."""
+
+_ABOUT_AS_STRONG = 2.0
+"""A rival is about as strong as the strongest if it is no more than this many standard deviations behind."""
 
 _LEAST_GAP = 0.02
-"""The least that a look at a rival is taken to cost, as a share of the range of costs: looks at equal costs are not free."""
+"""The least gap in cost, as a share of the range of costs, that N is reckoned with."""
 
-_LEAST_VARIANCE = 0.01
-"""Of one outcome: a floor close to 0 or 1 would leave no room for an error."""
-
-_NEUTRAL = 100.0
-"""Outcomes of mean 1/2 that are added where the mean of all arms is estimated; also the most that an arm is shrunk by."""
+_LEAST_REGRET = 1e-12
+"""What is divided by is not 0."""
 
 
 class BalanceMemory(NamedTuple):
     round_robin: Integers
     order: Integers  # (K,) arms from the cheapest to the dearest
-    prices: Floats  # (K,) costs divided by their range
-    looks: Floats  # (K,) outcomes that have come or will
-    means: Floats  # (K,) estimates
+    arms: NDArray[np.void]  # (K,) records, see `thrifty.policies.pairs.ArmView`
+    rivals: Integers  # arms that others are compared with
+    dispersion: Floats  # (1,) variance of the rewards, in shares of that of successes and failures
     plan: Integers  # (2,) the arm to play, and for how many decisions more
 
 
@@ -72,7 +92,8 @@ class BalanceMemory(NamedTuple):
 def init(terms):
     memory = _remember(terms.by_cost.copy())
     spread = terms.costs.max() - terms.costs.min()
-    memory.prices[:] = terms.costs / (spread if spread > 0.0 else 1.0)
+    for arm in range(terms.costs.size):
+        memory.arms[arm].price = terms.costs[arm] / (spread if spread > 0.0 else 1.0)
     return memory
 
 
@@ -83,9 +104,11 @@ def init_unknown_costs(terms):
 
 @builder
 def _remember(order):
-    n_arms = order.size
-    prices, looks, means = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
-    return BalanceMemory(start_exploration(), order, prices, looks, means, np.zeros(2, np.int64))
+    rivals = np.arange(min(order.size, _MOST_RIVALS))
+    arms = np.zeros(order.size, ArmView)
+    for arm in rivals:
+        arms[arm].is_rival = 1
+    return BalanceMemory(start_exploration(), order, arms, rivals, np.ones(1), np.zeros(2, np.int64))
 
 
 @kernel
@@ -126,193 +149,195 @@ def propensity(terms, stats, memory, arm):
 @rare
 def _plan(terms, stats, memory):
     stay_apart()
-    estimate(terms, stats, memory)
+    memory.dispersion[0] = estimate(terms, stats, memory.arms)
+    list_rivals(memory)
+    weigh_regret(terms, memory)
+    weigh_information(terms, memory)
     arm = balanced(terms, memory)
     memory.plan[0] = arm
-    memory.plan[1] = max(1, int(terms.parameters.plan * memory.looks[arm]))
+    memory.plan[1] = max(1, int(terms.parameters.plan * memory.arms[arm].looks))
 
 
 @kernel
 def price_arms(stats, memory):
     """Unknown costs: the mean cost of an arm less one part in sqrt(n), and the order of the arms by it."""
-    n_arms = stats.size
-    for arm in range(n_arms):
+    arms = memory.arms
+    for arm in range(stats.size):
         seen = stats[arm].seen
-        memory.prices[arm] = mean_cost(stats, arm) * max(1.0 - 1.0 / math.sqrt(seen), 0.0) if seen > 1.0 else 0.0
-    lowest, highest = memory.prices[0], memory.prices[0]
-    for arm in range(1, n_arms):
-        lowest, highest = min(lowest, memory.prices[arm]), max(highest, memory.prices[arm])
-    for arm in range(n_arms):
-        memory.prices[arm] /= highest - lowest if highest > lowest else 1.0
+        arms[arm].price = mean_cost(stats, arm) * max(1.0 - 1.0 / math.sqrt(seen), 0.0) if seen > 1.0 else 0.0
+    lowest, highest = arms[0].price, arms[0].price
+    for arm in range(1, stats.size):
+        lowest, highest = min(lowest, arms[arm].price), max(highest, arms[arm].price)
+    for arm in range(stats.size):
+        arms[arm].price /= highest - lowest if highest > lowest else 1.0
     sort_by_price(memory)
 
 
 @kernel
 def sort_by_price(memory):
     """Put the arms in order of their prices, equal ones by number. The order has hardly changed since the last time."""
-    order, prices = memory.order, memory.prices
+    order, arms = memory.order, memory.arms
     for place in range(1, order.size):
         arm, at = order[place], place
-        while at > 0 and (prices[order[at - 1]] > prices[arm] or (prices[order[at - 1]] == prices[arm] and order[at - 1] > arm)):
+        while at > 0 and _is_dearer(arms, order[at - 1], arm):
             order[at] = order[at - 1]
             at -= 1
         order[at] = arm
 
 
 @kernel
-def estimate(terms, stats, memory):
-    """Write the estimate of every arm: its mean, shrunk to the centre of all means by `strength` outcomes."""
-    n_arms = stats.size
-    total = sent = 0.0
-    for arm in range(n_arms):
-        seen = max(stats[arm].seen, 0.0)
-        memory.looks[arm] = seen + expected(terms, stats, arm)
-        memory.means[arm] = (stats[arm].reward_sum + 0.5) / (seen + 1.0)
-        total += memory.means[arm]
-        sent += memory.looks[arm]
-    average = total / n_arms
-    beyond_chance = 0.0  # squared distances from the average, less what chance alone makes of them
-    for arm in range(n_arms):
-        mean = memory.means[arm]
-        chance = mean * (1.0 - mean) / (max(stats[arm].seen, 0.0) + 1.0)
-        beyond_chance += (mean - average) * (mean - average) - chance * (1.0 - 1.0 / n_arms)
-    between = (1.0 / 12.0 + max(beyond_chance, 0.0)) / n_arms  # the variance between arms, from a uniform one
-    centre = (average * sent + 0.5 * _NEUTRAL) / (sent + _NEUTRAL)
-    strength = min(max(centre * (1.0 - centre) / between, 2.0), _NEUTRAL)
-    for arm in range(n_arms):
-        memory.means[arm] = (stats[arm].reward_sum + strength * centre) / (max(stats[arm].seen, 0.0) + strength)
+def _is_dearer(arms, arm, other):
+    return arms[arm].price > arms[other].price or (arms[arm].price == arms[other].price and arm > other)
+
+
+@kernel
+def list_rivals(memory):
+    """Write down which arms the others are compared with: all where arms are few, else those that are or may be the best."""
+    arms, rivals = memory.arms, memory.rivals
+    if arms.size > rivals.size:
+        for arm in range(arms.size):
+            arms[arm].is_rival = 0
+        list_highest(memory, -1.0, 0, rivals.size // 3)
+        list_highest(memory, 2.0, rivals.size // 3, rivals.size)
+
+
+@kernel
+def list_highest(memory, deviations, first, end):
+    """Write, from place `first` to `end`, the arms not yet listed with the highest estimates plus so many standard deviations."""
+    arms, rivals, listed = memory.arms, memory.rivals, first
+    for arm in range(arms.size):
+        if arms[arm].is_rival == 0:
+            at, height = listed, _height(memory, arm, deviations)
+            while at > first and _height(memory, rivals[at - 1], deviations) < height:
+                at -= 1
+            if at < end:
+                listed = min(listed + 1, end)
+                for place in range(listed - 1, at, -1):
+                    rivals[place] = rivals[place - 1]
+                rivals[at] = arm
+    for place in range(first, end):
+        arms[rivals[place]].is_rival = 1
+
+
+@kernel
+def _height(memory, arm, deviations):
+    view = memory.arms[arm]
+    return view.estimate + deviations * math.sqrt(memory.dispersion[0] * variance_of_one(view.estimate) / max(view.looks, 0.5))
+
+
+@kernel
+def weigh_regret(terms, memory):
+    """Write, for every arm, how good it is beside its rivals, and the regret r that a decision for it is expected to cost."""
+    arms, order = memory.arms, memory.order
+    clear_so_far, steps, price = 0.0, 0.0, arms[order[0]].price
+    for place in range(order.size):
+        arm = order[place]
+        view = arms[arm]
+        steps += (view.price - price) * clear_so_far
+        price = view.price
+        view.cheaper_clear = clear_so_far
+        compare_with_rivals(terms, memory, arm)
+        view.regret = terms.parameters.exchange * view.shortfall + steps
+        clear_so_far = max(clear_so_far, view.clear)
+
+
+@kernel
+def compare_with_rivals(terms, memory, arm):
+    """Write the largest shortfall of an arm beside a rival, and the chance that it is good enough beside all of them."""
+    view = memory.arms[arm]
+    view.shortfall, view.clear, view.strongest = 0.0, 1.0, -1
+    if view.cheaper_clear > _CERTAIN and view.is_rival == 0:
+        view.clear = 0.0
+        return
+    highest = -np.inf
+    for rival in memory.rivals:
+        if rival != arm:
+            z, s = difference(terms, memory, arm, rival)
+            if z > -_SURE:
+                shortfall = shortfall_beside(terms, memory, arm, z, s)
+                if shortfall > view.shortfall:
+                    view.shortfall, view.strongest, highest = shortfall, rival, z
+                view.clear = min(view.clear, clear_chance(z))
+    if view.clear < 0.5:
+        strong = 0
+        for rival in memory.rivals:
+            if rival != arm and difference(terms, memory, arm, rival)[0] > highest - _ABOUT_AS_STRONG:
+                strong += 1
+        view.clear = min(strong * view.clear, 0.5)
+
+
+@kernel
+def weigh_information(terms, memory):
+    """Write v: for every arm that may be the cheapest good enough one, the pair with the rival that tells most for its regret."""
+    arms = memory.arms
+    for arm in range(arms.size):
+        arms[arm].information = 0.0
+    for arm in range(arms.size):
+        if arms[arm].shortfall > 0.0 and arms[arm].cheaper_clear <= _CERTAIN:
+            own, others, told_by, most = 0.0, 0.0, -1, 0.0
+            for rival in memory.rivals:
+                if rival != arm:
+                    of_arm, of_rival = pair_information(terms, memory, arm, rival)
+                    regret = max(arms[rival].regret, _LEAST_REGRET)
+                    if of_rival / (regret * regret) > most:
+                        own, others, told_by, most = of_arm, of_rival, rival, of_rival / (regret * regret)
+            if told_by >= 0:
+                arms[arm].information += own
+                arms[told_by].information += others
+
+
+@kernel
+def pair_information(terms, memory, arm, rival):
+    """Variances of E[mu | the arm is good enough beside the rival or not], for the arm and for the rival.
+
+    They count as far as no cheaper arm is good enough, and as far as this rival makes the shortfall of the arm.
+    """
+    view, keep = memory.arms[arm], 1.0 - terms.alpha
+    z, s = difference(terms, memory, arm, rival)
+    if abs(z) >= _SURE:
+        return 0.0, 0.0
+    weight = (1.0 - view.cheaper_clear) * min(s * excess(z) / view.shortfall, 1.0)
+    weight *= density(z) * density(z) / (clear_chance(z) * clear_chance(-z))
+    own, others = own_part(terms, memory, arm, rival) / s, rival_part(terms, memory, arm, rival) / s
+    return weight * own * own, weight * others * others / (keep * keep) if keep > 0.0 else 0.0
 
 
 @kernel
 def balanced(terms, memory):
-    """The arm to play, by the rule that stands at the top of this module."""
-    n_arms, order = memory.order.size, memory.order
-    top = 0
-    for arm in range(1, n_arms):
-        if memory.means[arm] > memory.means[top]:
-            top = arm
-    fallback = cheapest_by_estimates(memory, (1.0 - terms.alpha) * memory.means[top])
+    """The arm to play, by the rules that stand at the top of this module."""
+    arms, order = memory.arms, memory.order
+    best = order[0]
+    for place in range(1, order.size):
+        if arms[order[place]].regret < arms[best].regret:
+            best = order[place]
     cheaper = 0
-    while memory.prices[order[cheaper]] < memory.prices[fallback]:
+    while arms[order[cheaper]].price < arms[best].price:
         cheaper += 1
-    for place in range(cheaper):
+    chosen, most = best, arms[best].information / max(arms[best].regret, _LEAST_REGRET)
+    for place in range(order.size):
         arm = order[place]
-        rejected = is_rejected(terms, memory, arm, top, fallback, cheaper)  # the best arm rejects most of the others
-        for rival in range(n_arms):
-            if not rejected and rival != arm:
-                rejected = is_rejected(terms, memory, arm, rival, fallback, cheaper)
-        if not rejected:
-            return settle_doubts(terms, memory, arm, place + 1, fallback, top)
-    return settle_doubts(terms, memory, fallback, cheaper, fallback, top)
-
-
-@kernel
-def cheapest_by_estimates(memory, floor):
-    """The cheapest arm whose estimate reaches the floor; of equal costs the one with the best estimate."""
-    order, means = memory.order, memory.means
-    place = 0
-    while means[order[place]] < floor:
-        place += 1
-    chosen = order[place]
-    while place + 1 < order.size and memory.prices[order[place + 1]] == memory.prices[chosen]:
-        place += 1
-        if means[order[place]] > means[chosen]:
-            chosen = order[place]
+        if arm != best and arms[arm].information > 0.0:
+            value = arms[arm].information / max(arms[arm].regret, _LEAST_REGRET)
+            if value > most and is_affordable(terms, memory, arm, best, cheaper):
+                chosen, most = arm, value
     return chosen
 
 
 @kernel
-def difference(terms, memory, arm, rival):
-    """The mean, over its standard deviation, of how far the floor that a rival sets is above an arm; and that deviation."""
-    keep = 1.0 - terms.alpha
-    s = math.sqrt(own_part(terms, memory, arm, rival) + rival_part(terms, memory, arm, rival))
-    return (keep * memory.means[rival] - memory.means[arm]) / s, s
-
-
-@kernel
-def own_part(terms, memory, arm, rival):
-    """The variance that the estimate of an arm would have if the arm were on the floor that a rival sets."""
-    at_floor = (1.0 - terms.alpha) * memory.means[rival]
-    return max(at_floor * (1.0 - at_floor), _LEAST_VARIANCE) / max(memory.looks[arm], 0.5)
-
-
-@kernel
-def rival_part(terms, memory, arm, rival):
-    """The variance that the estimate of a rival's floor would have if the arm were on it."""
-    keep = 1.0 - terms.alpha
-    at_floor = memory.means[arm] / keep if keep > memory.means[arm] else 1.0
-    return keep * keep * max(at_floor * (1.0 - at_floor), _LEAST_VARIANCE) / max(memory.looks[rival], 0.5)
-
-
-@kernel
-def clear_chance(z):
-    """Phi(-z)."""
-    return 0.5 * math.erfc(z / math.sqrt(2.0))
-
-
-@kernel
-def excess(z):
-    """E[max(Z + z, 0)] of a standard normal Z: phi(z) + z Phi(z)."""
-    return math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) + z * clear_chance(-z)
-
-
-@kernel
-def is_rejected(terms, memory, arm, rival, fallback, cheaper):
-    """Rule 1: the looks at an arm that a rival shows to be too bad have lost more than the arm may save."""
-    z, s = difference(terms, memory, arm, rival)
-    if z <= 0.0:
-        return False
-    saving = (memory.prices[fallback] - memory.prices[arm]) * clear_chance(z)
-    ahead = (terms.horizon + terms.parameters.outset) / cheaper
-    lost = min(memory.looks[arm], memory.looks[rival]) * s * excess(z)
-    return terms.parameters.patience * ahead * saving <= terms.parameters.exchange * lost
-
-
-@kernel
-def settle_doubts(terms, memory, arm, first, fallback, top):
-    """Rules 2 and 3: the arm, or a rival that it is worth looking at. Rivals are the other arms from place `first` on."""
-    order, prices = memory.order, memory.prices
-    n_arms, doubted, most = order.size, -1, 1.0
-    rivals = n_arms - first - (arm == fallback)
-    for place in range(first, n_arms):
-        rival = order[place]
-        z, s = difference(terms, memory, arm, rival)
-        if rival != arm and z > -_SURE:
-            gap = max(prices[rival] - prices[arm], _LEAST_GAP)
-            highest = ((1.0 - terms.alpha) - memory.means[arm]) / s  # no mean is above 1
-            shortfall = s * (excess(z) - excess(z - highest))
-            ahead = (terms.horizon + terms.parameters.outset) / rivals
-            worth = terms.parameters.caution * terms.parameters.exchange * ahead * shortfall
-            spent = memory.looks[rival] * max(gap * clear_chance(z), quality_cost(terms, memory, rival, top))
-            ratio = worth / spent if spent > 0.0 else np.inf
-            if ratio > most:
-                doubted, most = rival, ratio
-    if doubted < 0:
-        return arm
-    return _better_look(terms, memory, arm, doubted, fallback, top)
-
-
-@kernel
-def quality_cost(terms, memory, arm, top):
-    """The quality that a look at an arm is expected to lose, beside the arm with the best estimate."""
-    if arm == top:
-        return 0.0
-    z, s = difference(terms, memory, arm, top)
-    return terms.parameters.exchange * s * excess(z)
-
-
-@kernel
-def _better_look(terms, memory, arm, rival, fallback, top):
-    """Which of two shrinks the variance of their difference more for the regret that it is expected to cost."""
-    prices = memory.prices
-    z, s = difference(terms, memory, arm, rival)
-    clear = clear_chance(z)
-    dearer = max(prices[rival] - prices[fallback], 0.0)
-    cost_of_arm = terms.parameters.exchange * s * excess(z)
-    cost_of_rival = max((prices[rival] - prices[arm]) * clear + dearer * (1.0 - clear), quality_cost(terms, memory, rival, top))
-    gain_of_arm = own_part(terms, memory, arm, rival) / max(memory.looks[arm], 0.5)
-    gain_of_rival = rival_part(terms, memory, arm, rival) / max(memory.looks[rival], 0.5)
-    return arm if gain_of_arm * cost_of_rival >= gain_of_rival * cost_of_arm else rival
+def is_affordable(terms, memory, arm, best, cheaper):
+    """Rules 1 and 2: what the looks at an arm have cost is less than what they may save."""
+    view, price = memory.arms[arm], memory.arms[best].price
+    ahead = float(terms.horizon + terms.parameters.outset)
+    z, s = difference(terms, memory, best, arm)
+    worth = terms.parameters.exchange * shortfall_beside(terms, memory, best, z, s)
+    quality = terms.parameters.exchange * view.shortfall
+    strongest = memory.arms[view.strongest].looks if view.strongest >= 0 else view.looks
+    spent = view.looks * (view.regret - quality) + min(view.looks, strongest) * quality
+    if view.price < price:
+        return spent < terms.parameters.patience * ahead / cheaper * max(worth, (price - view.price) * view.clear)
+    ahead /= memory.order.size - 1 - cheaper
+    pace = (ahead / max(view.price - price, _LEAST_GAP)) ** (2.0 / 3.0)
+    return spent * math.sqrt(view.looks / pace) < terms.parameters.caution * ahead * worth
 
 
 POLICY = Policy(
@@ -325,7 +350,7 @@ POLICY = Policy(
             1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0
         ),
         "caution": Number(0.5, "how much is spent on dearer arms before a cheaper one is accepted", low=0.0),
-        "patience": Number(2.0, "how much is lost on a cheaper arm before it is rejected", low=0.0),
+        "patience": Number(0.5, "how much is lost on a cheaper arm before it is rejected", low=0.0),
         "plan": Number(0.02, "for which share of the outcomes of an arm a choice is kept", low=0.0, high=1.0),
         "outset": OUTSET,
         "pending": PENDING,
