@@ -388,7 +388,7 @@ class Balanced:
     """CS-Balance by its three rules, over plain lists; all arms are rivals."""
 
     def __init__(
-        self, *, caution: float = 0.5, patience: float = 0.5, exchange: float = 1, plan: float = 0.02, outset: float = 0
+        self, *, caution: float = 0.5, patience: float = 1, exchange: float = 1, plan: float = 0.02, outset: float = 0
     ) -> None:
         self.caution, self.patience, self.exchange, self.share, self.outset = caution, patience, exchange, plan, outset
 
@@ -501,11 +501,14 @@ class Balanced:
         worth = self.exchange * self._shortfall(best, arm)
         looks = min(self.n[arm], self.n[strongest]) if strongest >= 0 else self.n[arm]
         spent = self.n[arm] * (self.regret[arm] - quality) + looks * quality
-        cheaper = sum(price < self.price[best] for price in self.price)
         if self.price[arm] < self.price[best]:
-            saving = (self.price[best] - self.price[arm]) * clear
-            return spent < self.patience * self.ahead / cheaper * max(worth, saving)
-        ahead = self.ahead / (len(self.n) - 1 - cheaper)
+            savings = {each: (self.price[best] - self.price[each]) * self.beside[each][1] for each in self.order}
+            total = sum(saving for each, saving in savings.items() if self.price[each] < self.price[best])
+            share = savings[arm] / total if total > 0 else 1.0
+            return spent < self.patience * self.ahead * share * max(worth, savings[arm])
+        dearer = [each for each in self.order if each != best and self.price[each] >= self.price[best]]
+        danger = self.exchange * sum(self._shortfall(best, each) for each in dearer)
+        ahead = self.ahead * (worth / danger if danger > worth else 1.0)
         pace = (ahead / max(self.price[arm] - self.price[best], 0.02)) ** (2 / 3)
         return spent * math.sqrt(self.n[arm] / pace) < self.caution * ahead * worth
 

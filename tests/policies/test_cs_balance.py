@@ -30,10 +30,17 @@ def asked(
     terms = terms_of(label, costs=costs, alpha=alpha, horizon=horizon)
     memory = memory_of("cs-balance", terms)
     memory.arms["estimate"], memory.arms["looks"] = means, looks
+    memory.arms["paid"] = looks
     plain(cs_balance.list_rivals)(memory)
     plain(cs_balance.weigh_regret)(terms, memory)
     plain(cs_balance.weigh_information)(terms, memory)
     return terms, memory
+
+
+def affords(terms: Any, memory: Any, arm: int, best: int) -> bool:
+    """Whether an arm is affordable beside the best one."""
+    stakes = plain(cs_balance.stakes)(terms, memory, best)
+    return bool(plain(cs_balance.is_affordable)(terms, memory, arm, best, *stakes))
 
 
 class TestBudget:
@@ -50,7 +57,7 @@ class TestBudget:
         # n / 2 * sqrt(n / 10^4) = 0.5 * 10^6 * 0.398942 * 0.5 / sqrt(n) at n = sqrt(2 * 99,735.6 * 100) = 4,466.
         for n, affordable in ((4_450, True), (4_480, False)):
             terms, memory = asked([0.5, 0.5], [10**9, n], [0.0, 1.0], alpha=0.0, horizon=10**6)
-            assert plain(cs_balance.is_affordable)(terms, memory, 1, 0, 0) == affordable
+            assert affords(terms, memory, 1, 0) == affordable
 
     def test_regret_grows_no_faster_than_the_bound_on_the_floor(self) -> None:
         # Arm 1 is exactly on the floor: regret over T^(2/3) stays below 1.3. Measured: some 0.75 with standard errors of 0.06, so
@@ -115,23 +122,41 @@ class TestParts:
         assert memory.arms[1].information > memory.arms[2].information
 
     def test_an_arm_that_is_cheaper_has_its_own_budget(self) -> None:
-        # The best arm is 1. Arm 0 has cost 25 looks * 0.2987 = 7.468, and may save 1 * 0.0024789 a decision: as much as patience *
-        # T * 0.0024789 at T = 6,025.
-        for horizon, affordable in ((6_200, True), (5_900, False)):
+        # The best arm is 1. Arm 0 has cost 25 looks * 0.2987 = 7.468, and may save 1 * 0.0024789 a decision: as much at T = 3,013.
+        for horizon, affordable in ((3_100, True), (2_950, False)):
             terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, horizon=horizon)
-            assert plain(cs_balance.is_affordable)(terms, memory, 0, 1, 1) == affordable
+            assert affords(terms, memory, 0, 1) == affordable
 
     def test_its_quality_counts_for_as_many_looks_as_the_strongest_rival_had(self) -> None:
         # With 50 looks at the rival, 25,000 looks at the arm have lost no more than 50 would.
         for rival_looks, affordable in ((2.0, True), (20_000.0, False)):
-            terms, memory = asked([0.5, 0.8], [25_000.0, rival_looks], [0.0, 1.0], alpha=0.0, horizon=6_200)
-            assert plain(cs_balance.is_affordable)(terms, memory, 0, 1, 1) == affordable
+            terms, memory = asked([0.5, 0.8], [25_000.0, rival_looks], [0.0, 1.0], alpha=0.0, horizon=3_100)
+            assert affords(terms, memory, 0, 1) == affordable
 
     def test_looks_at_an_arm_of_the_same_cost_are_not_free(self) -> None:
         # Both have the same shortfall x: 50 x sqrt(50 / N) against 0.5 T x, with N = (T / 0.02)^(2/3). Equal at T = 51.5.
         for horizon, affordable in ((54, True), (49, False)):
             terms, memory = asked([0.5, 0.5], [10**9, 50.0], [1.0, 1.0], alpha=0.0, horizon=horizon)
-            assert plain(cs_balance.is_affordable)(terms, memory, 1, 0, 0) == affordable
+            assert affords(terms, memory, 1, 0) == affordable
+
+    def test_arms_share_the_horizon_by_what_is_at_stake(self) -> None:
+        # Two dear arms that are quite alike: each has half the horizon. One that cannot be above the floor takes nothing away.
+        found = {}
+        for others in (0.5, 0.05):
+            terms, memory = asked([0.5, 0.5, others], [10**9, 400.0, 400.0], [0.0, 1.0, 1.0], alpha=0.0, horizon=20_000)
+            danger, saving = plain(cs_balance.stakes)(terms, memory, 0)
+            found[others] = danger / plain(cs_balance.worth_beside)(terms, memory, 0, 1)
+            assert saving == 0.0
+        assert found == {0.5: pytest.approx(2.0), 0.05: pytest.approx(1.0)}
+        terms, memory = asked([0.5, 0.5, 0.5], [10.0] * 3, [0.0, 0.25, 1.0], alpha=0.0)
+        _, saving = plain(cs_balance.stakes)(terms, memory, 2)
+        assert saving == pytest.approx(memory.arms[0].clear + 0.75 * memory.arms[1].clear)
+
+    def test_borrowed_looks_are_not_paid_for(self) -> None:
+        terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, horizon=2_000)
+        assert not affords(terms, memory, 0, 1)
+        memory.arms["paid"] = 5.0
+        assert affords(terms, memory, 0, 1)
 
     def test_an_arm_without_outcomes_is_looked_at(self) -> None:
         terms, memory = asked([0.5, 0.5], [100.0, 0.0], [0.0, 1.0])

@@ -8,13 +8,13 @@ the `shortfall` in quality that a decision for it is expected to have. From that
 
 r_a is the regret that one decision for a is expected to cost: the quality that it loses, and the money that a cheaper arm would
 save. v_a is the information that an outcome of a is expected to give about which arm is optimal, as in [Russo2018]. The *best* arm
-is the one with the least r. With n the outcomes of an arm and T the horizon,
+is the one with the least r. With T the horizon, and n the outcomes of an arm that were paid for (none that were borrowed),
 
-1. an arm that costs no less than the best one is *affordable* while n r sqrt(n / N) < caution (T / dearer) (shortfall of the best
-   arm beside it), where N = (T / dearer / gap)^(2/3) and `dearer` is the number of such arms: what the looks at it have cost is less
-   than what they may save. The root makes the first looks cheaper and the last ones dearer;
-2. an arm that costs less is affordable while n r < patience (T / cheaper) (what it may save, or the shortfall of the best arm beside
-   it), where `cheaper` is the number of such arms. Its quality is counted only for as many looks as its strongest rival had;
+1. an arm that costs no less than the best one is *affordable* while n r sqrt(n / N) < caution T' x, where x is the shortfall of the
+   best arm beside it, T' = T x / (the sum of x over all such arms) its share of the horizon, and N = (T' / gap in cost)^(2/3): what
+   the looks at it have cost is less than what they may save. The root makes the first looks cheaper and the last ones dearer;
+2. an arm that costs less is affordable while n r < patience T' y, where y is what it may save (or x, if that is more), and T' its
+   share of T by what all cheaper arms may save. Its quality is counted only for as many looks as its strongest rival had;
 3. of the best arm and the affordable ones, the one with the most information for its regret, v / r, is played.
 
 The two sides of rule 1 are equal after some N looks. An arm gets more where it looks dangerous, fewer where it does not:
@@ -310,34 +310,54 @@ def balanced(terms, memory):
     for place in range(1, order.size):
         if arms[order[place]].regret < arms[best].regret:
             best = order[place]
-    cheaper = 0
-    while arms[order[cheaper]].price < arms[best].price:
-        cheaper += 1
+    danger, saving = stakes(terms, memory, best)
     chosen, most = best, arms[best].information / max(arms[best].regret, _LEAST_REGRET)
     for place in range(order.size):
         arm = order[place]
         if arm != best and arms[arm].information > 0.0:
             value = arms[arm].information / max(arms[arm].regret, _LEAST_REGRET)
-            if value > most and is_affordable(terms, memory, arm, best, cheaper):
+            if value > most and is_affordable(terms, memory, arm, best, danger, saving):
                 chosen, most = arm, value
     return chosen
 
 
 @kernel
-def is_affordable(terms, memory, arm, best, cheaper):
+def stakes(terms, memory, best):
+    """What all dearer arms together may show to be lost by the best arm, and what all cheaper arms together may save."""
+    arms, danger, saving = memory.arms, 0.0, 0.0
+    for rival in memory.rivals:
+        if rival != best and arms[rival].price >= arms[best].price:
+            danger += worth_beside(terms, memory, best, rival)
+    place = 0
+    while arms[memory.order[place]].price < arms[best].price:
+        arm = memory.order[place]
+        saving += (arms[best].price - arms[arm].price) * arms[arm].clear
+        place += 1
+    return danger, saving
+
+
+@kernel
+def worth_beside(terms, memory, best, arm):
+    """The quality, in units of regret, that the best arm is expected to lose beside another."""
+    z, s = difference(terms, memory, best, arm)
+    return terms.parameters.exchange * shortfall_beside(terms, memory, best, z, s)
+
+
+@kernel
+def is_affordable(terms, memory, arm, best, danger, saving):
     """Rules 1 and 2: what the looks at an arm have cost is less than what they may save."""
     view, price = memory.arms[arm], memory.arms[best].price
     ahead = float(terms.horizon + terms.parameters.outset)
-    z, s = difference(terms, memory, best, arm)
-    worth = terms.parameters.exchange * shortfall_beside(terms, memory, best, z, s)
+    worth = worth_beside(terms, memory, best, arm)
     quality = terms.parameters.exchange * view.shortfall
-    strongest = memory.arms[view.strongest].looks if view.strongest >= 0 else view.looks
-    spent = view.looks * (view.regret - quality) + min(view.looks, strongest) * quality
+    strongest = memory.arms[view.strongest].looks if view.strongest >= 0 else view.paid
+    spent = view.paid * (view.regret - quality) + min(view.paid, strongest) * quality
     if view.price < price:
-        return spent < terms.parameters.patience * ahead / cheaper * max(worth, (price - view.price) * view.clear)
-    ahead /= memory.order.size - 1 - cheaper
+        own = (price - view.price) * view.clear
+        return spent < terms.parameters.patience * ahead * (own / saving if saving > 0.0 else 1.0) * max(worth, own)
+    ahead *= worth / danger if danger > worth else 1.0
     pace = (ahead / max(view.price - price, _LEAST_GAP)) ** (2.0 / 3.0)
-    return spent * math.sqrt(view.looks / pace) < terms.parameters.caution * ahead * worth
+    return spent * math.sqrt(view.paid / pace) < terms.parameters.caution * ahead * worth
 
 
 POLICY = Policy(
@@ -350,7 +370,7 @@ POLICY = Policy(
             1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0
         ),
         "caution": Number(0.5, "how much is spent on dearer arms before a cheaper one is accepted", low=0.0),
-        "patience": Number(0.5, "how much is lost on a cheaper arm before it is rejected", low=0.0),
+        "patience": Number(1.0, "how much is lost on a cheaper arm before it is rejected", low=0.0),
         "plan": Number(0.02, "for which share of the outcomes of an arm a choice is kept", low=0.0, high=1.0),
         "outset": OUTSET,
         "pending": PENDING,

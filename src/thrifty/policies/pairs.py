@@ -34,6 +34,7 @@ ArmView = record(
     [
         ("price", np.float64),  # the cost, divided by the range of costs
         ("looks", np.float64),  # outcomes that have come or will
+        ("paid", np.float64),  # looks that this rule has paid for: none that were borrowed, none that are forgotten
         ("estimate", np.float64),  # of the mean reward
         ("shortfall", np.float64),  # the quality that a decision is expected to lose
         ("clear", np.float64),  # the chance that the arm is good enough
@@ -55,6 +56,7 @@ def estimate(terms, stats, arms):
     for arm in range(n_arms):
         seen, reward_sum = max(stats[arm].seen, 0.0), stats[arm].reward_sum
         arms[arm].looks = seen + expected(terms, stats, arm)
+        arms[arm].paid = min(arms[arm].looks, float(stats[arm].sent))
         arms[arm].estimate = (reward_sum + 0.5) / (seen + 1.0)
         total += arms[arm].estimate
         sent += arms[arm].looks
