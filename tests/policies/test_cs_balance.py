@@ -190,12 +190,6 @@ class TestParts:
             memory.plan[:] = [1, 5]
             assert plain(choose)(terms, statistics([(0, 0.0), (3, 3.0)]), memory, None) == 0
 
-    def test_equal_prices_are_ordered_by_number(self) -> None:
-        memory = memory_of("cs-balance", terms_of("cs-balance", costs=None, n_arms=3, alpha=0.1, horizon=100))
-        memory.arms["price"], memory.order[:] = [0.5, 0.5, 0.5], [2, 0, 1]
-        plain(cs_balance.sort_by_price)(memory)
-        assert memory.order.tolist() == [0, 1, 2]
-
     def test_of_many_arms_those_that_are_good_and_those_that_may_be_are_rivals(self) -> None:
         rng = np.random.default_rng(5)
         for looks in (rng.integers(1, 200, 60).astype(float), np.full(60, 50.0)):

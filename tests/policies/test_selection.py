@@ -1,9 +1,12 @@
+from random import Random
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
 from thrifty.policies import cheapest_feasible, highest
+from thrifty.policies.selection import sort_by_price
 
 # Few distinct values, so that ties in cost and in score are common.
 costs = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -45,3 +48,12 @@ def test_the_choice_is_that_of_the_obvious_twin(arms: list[tuple[float, float]],
     score, cost = (np.array(column) for column in zip(*arms, strict=True))
     floor = (1 - alpha) * score.max()
     assert cheapest_feasible(score, cost, floor) == oracles.cheapest_feasible(score.tolist(), cost.tolist(), floor)
+
+
+@given(st.lists(costs, min_size=1, max_size=8), st.randoms(use_true_random=False))
+def test_arms_are_sorted_by_price_then_number_whatever_their_order_was(prices: list[float], shuffled: Random) -> None:
+    order = list(range(len(prices)))
+    shuffled.shuffle(order)
+    found = np.array(order)
+    sort_by_price(found, np.array(prices))
+    assert found.tolist() == sorted(range(len(prices)), key=lambda arm: (prices[arm], arm))

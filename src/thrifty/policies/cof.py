@@ -39,13 +39,12 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
-from thrifty.policies.cs_balance import sort_by_price
 from thrifty.policies.evidence import infeasibility, meeting_point, pair_evidence, tail
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, lowest_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.posteriors import PENDING, expected
-from thrifty.policies.selection import cheapest_feasible, highest
+from thrifty.policies.selection import cheapest_feasible, highest, sort_by_price
 from thrifty.problem import Terms
 
 _LEAST_GAP = 0.02
@@ -111,7 +110,7 @@ def price_arms(terms, stats, memory):
     unit = cost_unit(terms, stats)
     for arm in range(stats.size):
         memory.prices[arm] = lowest_cost(terms, stats, arm) / unit
-    sort_by_price(memory)
+    sort_by_price(memory.order, memory.prices)
 
 
 @kernel

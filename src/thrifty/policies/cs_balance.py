@@ -58,6 +58,7 @@ from thrifty.policies.pairs import (
     variance_of_one,
 )
 from thrifty.policies.posteriors import PENDING
+from thrifty.policies.selection import sort_by_price
 from thrifty.statistics import mean_cost
 
 _SURE = 6.0
@@ -170,24 +171,7 @@ def price_arms(stats, memory):
         lowest, highest = min(lowest, arms[arm].price), max(highest, arms[arm].price)
     for arm in range(stats.size):
         arms[arm].price /= highest - lowest if highest > lowest else 1.0
-    sort_by_price(memory)
-
-
-@kernel
-def sort_by_price(memory):
-    """Put the arms in order of their prices, equal ones by number. The order has hardly changed since the last time."""
-    order, arms = memory.order, memory.arms
-    for place in range(1, order.size):
-        arm, at = order[place], place
-        while at > 0 and _is_dearer(arms, order[at - 1], arm):
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = arm
-
-
-@kernel
-def _is_dearer(arms, arm, other):
-    return arms[arm].price > arms[other].price or (arms[arm].price == arms[other].price and arm > other)
+    sort_by_price(memory.order, arms["price"])
 
 
 @kernel

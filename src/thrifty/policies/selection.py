@@ -36,3 +36,21 @@ def highest(scores):
         if scores[arm] > scores[best]:
             best = arm
     return best
+
+
+@kernel
+def sort_by_price(order, prices):
+    """Put the arms in order of their prices, equal ones by number. Fast where the order has hardly changed since the last time.
+
+    >>> import numpy as np
+    >>> order = np.arange(3)
+    >>> sort_by_price(order, np.array([0.5, 0.1, 0.5]))
+    >>> order.tolist()
+    [1, 0, 2]
+    """
+    for place in range(1, order.size):
+        arm, at = order[place], place
+        while at > 0 and (prices[order[at - 1]] > prices[arm] or (prices[order[at - 1]] == prices[arm] and order[at - 1] > arm)):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = arm
