@@ -496,7 +496,7 @@ class Balanced:
         return weight * (own / s) ** 2, weight * (other / s / self.keep) ** 2 if self.keep else 0.0
 
     def _affords(self, arm: int, best: int) -> bool:
-        shortfall, clear, strongest = self.beside[arm]
+        shortfall, _clear, strongest = self.beside[arm]
         quality = self.exchange * shortfall
         worth = self.exchange * self._shortfall(best, arm)
         looks = min(self.n[arm], self.n[strongest]) if strongest >= 0 else self.n[arm]

@@ -46,6 +46,13 @@ _TESTS = {
         "-k",
         "TestParts or until or defaults_and_ranges or (not other_choices and (close or (far and not 4.0)) and cs-balance)",
     ],
+    "thrifty.policies.pairs": [
+        f"{_POLICIES}/test_pairs.py",
+        f"{_POLICIES}/test_cs_balance.py",
+        "-k",
+        "not TestBehaviour and not grows",
+    ],
+    "thrifty.policies.weighing": [f"{_POLICIES}/test_cs_balance.py", _TWINS, "-k", "TestParts or (close and cs-balance)"],
     "thrifty.policies.cs_direct": _twins("cs-direct"),
     "thrifty.policies.cs_etc": _twins("cs-etc"),
     "thrifty.policies.cs_exp3": _twins("cs-exp3"),

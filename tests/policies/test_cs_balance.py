@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
 from thrifty import Bernoulli, ClippedGaussian, Instance, World, simulate
 from thrifty.environments import scaled
-from thrifty.policies import cs_balance
+from thrifty.policies import cs_balance, weighing
 from thrifty.statistics import Outcome
 
 shares = st.floats(0.01, 0.99)
@@ -31,9 +31,9 @@ def asked(
     memory = memory_of("cs-balance", terms)
     memory.arms["estimate"], memory.arms["looks"] = means, looks
     memory.arms["paid"] = looks
-    plain(cs_balance.list_rivals)(memory)
-    plain(cs_balance.weigh_regret)(terms, memory)
-    plain(cs_balance.weigh_information)(terms, memory)
+    plain(weighing.list_rivals)(memory)
+    plain(weighing.weigh_regret)(terms, memory)
+    plain(weighing.weigh_information)(terms, memory)
     return terms, memory
 
 
@@ -71,7 +71,7 @@ class TestParts:
     def test_regret_is_the_shortfall_and_the_money_that_a_cheaper_arm_would_save(self) -> None:
         # Arm 0 beside arm 1: z = 0.3 / s, s^2 = 0.16 / 25 + 0.25 / 50 = 0.0114, clear 0.0024789, shortfall s E(z) less the part
         # above mean 1, 0.106771 (2.810497 - 0.042105): 1 - 0.8 over s is 1.87317.
-        terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, label="cs-balance:exchange=2")
+        _terms, memory = asked([0.5, 0.8], [25.0, 50.0], [0.0, 1.0], alpha=0.0, label="cs-balance:exchange=2")
         arms = memory.arms
         assert arms[0].clear == pytest.approx(0.0024789, rel=1e-4)
         assert arms[0].regret == pytest.approx(2 * arms[0].shortfall)
@@ -80,7 +80,7 @@ class TestParts:
         assert arms["strongest"].tolist() == [1, 0]
 
     def test_the_chance_counts_from_the_cheapest_arm_that_may_be_good_enough(self) -> None:
-        terms, memory = asked([0.5, 0.5, 0.5], [100.0] * 3, [0.0, 0.5, 2.0])
+        _terms, memory = asked([0.5, 0.5, 0.5], [100.0] * 3, [0.0, 0.5, 2.0])
         arms = memory.arms
         clear = arms[0].clear
         assert clear > 0.5
@@ -100,24 +100,24 @@ class TestParts:
         terms, memory = asked([0.9, 0.1], [1000.0, 1000.0], [0.0, 1.0])
         assert memory.arms["information"].tolist() == [0.0, 0.0]
         assert memory.arms["clear"].tolist() == pytest.approx([1.0, 0.0])
-        assert plain(cs_balance.pair_information)(terms, memory, 1, 0) == (0.0, 0.0)
+        assert plain(weighing.pair_information)(terms, memory, 1, 0) == (0.0, 0.0)
 
     def test_information_is_the_variance_between_good_enough_and_not(self) -> None:
         # z = 0: phi^2 / (Phi Phi) = 0.159155 / 0.25 = 0.636620. s^2 = 0.25 / 100 + 0.25 / 25 = 0.0125. All of the doubt is made by
         # the one rival, and nothing is cheaper: arm 0 has 0.0025^2 / 0.0125 * 0.63662, arm 1 0.01^2 / 0.0125 * 0.63662.
         terms, memory = asked([0.5, 0.5], [100.0, 25.0], [0.0, 1.0], alpha=0.0)
-        own, others = plain(cs_balance.pair_information)(terms, memory, 0, 1)
+        own, others = plain(weighing.pair_information)(terms, memory, 0, 1)
         assert own == pytest.approx(0.0003183, rel=1e-3)
         assert others == pytest.approx(0.0050930, rel=1e-3)
         terms, memory = asked([0.25, 0.5], [100.0, 25.0], [0.0, 1.0], alpha=0.5)  # the same of mu_1, not of its half
-        own, others = plain(cs_balance.pair_information)(terms, memory, 0, 1)
+        own, others = plain(weighing.pair_information)(terms, memory, 0, 1)
         s2 = 0.1875 / 100 + 0.25 * 0.25 / 25
         assert others == pytest.approx((0.0625 / 25) ** 2 / s2 * 0.63662 / 0.25, rel=1e-3)
 
     def test_the_rival_that_tells_most_for_its_squared_regret_speaks(self) -> None:
         # Arm 0 may be below arm 1 or arm 2. Arm 2 costs three times as much, so arm 1 is looked at first.
         terms, memory = asked([0.5, 0.55, 0.56], [40.0, 40.0, 40.0], [0.0, 0.4, 1.2], alpha=0.0)
-        heard = [plain(cs_balance.pair_information)(terms, memory, 0, rival)[1] for rival in (1, 2)]
+        heard = [plain(weighing.pair_information)(terms, memory, 0, rival)[1] for rival in (1, 2)]
         assert heard[1] > heard[0]
         assert memory.arms[1].information > memory.arms[2].information
 
@@ -194,7 +194,7 @@ class TestParts:
         rng = np.random.default_rng(5)
         for looks in (rng.integers(1, 200, 60).astype(float), np.full(60, 50.0)):
             means = rng.uniform(0.1, 0.9, 60)
-            terms, memory = asked(means.tolist(), looks.tolist(), rng.uniform(0, 1, 60).tolist())
+            _terms, memory = asked(means.tolist(), looks.tolist(), rng.uniform(0, 1, 60).tolist())
             deviations = np.sqrt(np.maximum(means * (1 - means), 0.01) / looks)
             good = np.argsort(deviations - means, kind="stable")[:6]
             others = [arm for arm in np.argsort(-means - 2 * deviations, kind="stable") if arm not in good][:12]

@@ -1,7 +1,7 @@
 """CS-Balance: look at an arm while what the looks have cost is less than what knowing it may save.
 
-Arms are compared two by two (`thrifty.policies.pairs`), which gives the chance `clear` that an arm is good enough beside a rival, and
-the `shortfall` in quality that a decision for it is expected to have. From that follow, for every arm a,
+Arms are compared two by two (`thrifty.policies.pairs`). That gives the chance `clear` that an arm is good enough beside a rival,
+and the `shortfall` in quality that a decision for it is expected to have. From that follow, for every arm a,
 
     r_a = exchange (largest shortfall_a beside a rival) + sum over cheaper arms b of (step in cost after b) (largest clear up to b),
     v_a = sum over the pairs of a that are in doubt of the variance of E[mu_a | good enough or not].
@@ -19,9 +19,6 @@ is the one with the least r. With T the horizon, and n the outcomes of an arm th
 
 The two sides of rule 1 are equal after some N looks. An arm gets more where it looks dangerous, fewer where it does not:
 docs/theory/balance.md derives K^(1/3) T^(2/3) from that.
-
-The strongest of several rivals is strong by luck, too. So the chance that an arm is good enough is taken times the number of rivals
-that are about as strong, though not above 1/2. With many arms only the rivals with the highest estimates are looked at.
 
 A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`.
 
@@ -45,39 +42,14 @@ from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.outlook import OUTSET, settle_outset
-from thrifty.policies.pairs import (
-    ArmView,
-    clear_chance,
-    density,
-    difference,
-    estimate,
-    excess,
-    own_part,
-    rival_part,
-    shortfall_beside,
-    variance_of_one,
-)
+from thrifty.policies.pairs import ArmView, difference, estimate, shortfall_beside
 from thrifty.policies.posteriors import PENDING
 from thrifty.policies.selection import sort_by_price
+from thrifty.policies.weighing import LEAST_REGRET, MOST_RIVALS, list_rivals, weigh_information, weigh_regret
 from thrifty.statistics import mean_cost
-
-_SURE = 6.0
-"""A difference of this many standard deviations is no doubt."""
-
-_CERTAIN = 1.0 - 1e-6
-"""Arms that cost more than one that is good enough with this chance matter as rivals only."""
-
-_MOST_RIVALS = 18
-"""An arm is compared with so many others at most: a third are those that are surely good, the others those that may be."""
-
-_ABOUT_AS_STRONG = 2.0
-"""A rival is about as strong as the strongest if it is no more than this many standard deviations behind."""
 
 _LEAST_GAP = 0.02
 """The least gap in cost, as a share of the range of costs, that N is reckoned with."""
-
-_LEAST_REGRET = 1e-12
-"""What is divided by is not 0."""
 
 
 class BalanceMemory(NamedTuple):
@@ -105,7 +77,7 @@ def init_unknown_costs(terms):
 
 @builder
 def _remember(order):
-    rivals = np.arange(min(order.size, _MOST_RIVALS))
+    rivals = np.arange(min(order.size, MOST_RIVALS))
     arms = np.zeros(order.size, ArmView)
     for arm in rivals:
         arms[arm].is_rival = 1
@@ -175,118 +147,6 @@ def price_arms(stats, memory):
 
 
 @kernel
-def list_rivals(memory):
-    """Write down which arms the others are compared with: all where arms are few, else those that are or may be the best."""
-    arms, rivals = memory.arms, memory.rivals
-    if arms.size > rivals.size:
-        for arm in range(arms.size):
-            arms[arm].is_rival = 0
-        list_highest(memory, -1.0, 0, rivals.size // 3)
-        list_highest(memory, 2.0, rivals.size // 3, rivals.size)
-
-
-@kernel
-def list_highest(memory, deviations, first, end):
-    """Write, from place `first` to `end`, the arms not yet listed with the highest estimates plus so many standard deviations."""
-    arms, rivals, listed = memory.arms, memory.rivals, first
-    for arm in range(arms.size):
-        if arms[arm].is_rival == 0:
-            at, height = listed, _height(memory, arm, deviations)
-            while at > first and _height(memory, rivals[at - 1], deviations) < height:
-                at -= 1
-            if at < end:
-                listed = min(listed + 1, end)
-                for place in range(listed - 1, at, -1):
-                    rivals[place] = rivals[place - 1]
-                rivals[at] = arm
-    for place in range(first, end):
-        arms[rivals[place]].is_rival = 1
-
-
-@kernel
-def _height(memory, arm, deviations):
-    view = memory.arms[arm]
-    return view.estimate + deviations * math.sqrt(memory.dispersion[0] * variance_of_one(view.estimate) / max(view.looks, 0.5))
-
-
-@kernel
-def weigh_regret(terms, memory):
-    """Write, for every arm, how good it is beside its rivals, and the regret r that a decision for it is expected to cost."""
-    arms, order = memory.arms, memory.order
-    clear_so_far, steps, price = 0.0, 0.0, arms[order[0]].price
-    for place in range(order.size):
-        arm = order[place]
-        view = arms[arm]
-        steps += (view.price - price) * clear_so_far
-        price = view.price
-        view.cheaper_clear = clear_so_far
-        compare_with_rivals(terms, memory, arm)
-        view.regret = terms.parameters.exchange * view.shortfall + steps
-        clear_so_far = max(clear_so_far, view.clear)
-
-
-@kernel
-def compare_with_rivals(terms, memory, arm):
-    """Write the largest shortfall of an arm beside a rival, and the chance that it is good enough beside all of them."""
-    view = memory.arms[arm]
-    view.shortfall, view.clear, view.strongest = 0.0, 1.0, -1
-    if view.cheaper_clear > _CERTAIN and view.is_rival == 0:
-        view.clear = 0.0
-        return
-    highest = -np.inf
-    for rival in memory.rivals:
-        if rival != arm:
-            z, s = difference(terms, memory, arm, rival)
-            if z > -_SURE:
-                shortfall = shortfall_beside(terms, memory, arm, z, s)
-                if shortfall > view.shortfall:
-                    view.shortfall, view.strongest, highest = shortfall, rival, z
-                view.clear = min(view.clear, clear_chance(z))
-    if view.clear < 0.5:
-        strong = 0
-        for rival in memory.rivals:
-            if rival != arm and difference(terms, memory, arm, rival)[0] > highest - _ABOUT_AS_STRONG:
-                strong += 1
-        view.clear = min(strong * view.clear, 0.5)
-
-
-@kernel
-def weigh_information(terms, memory):
-    """Write v: for every arm that may be the cheapest good enough one, the pair with the rival that tells most for its regret."""
-    arms = memory.arms
-    for arm in range(arms.size):
-        arms[arm].information = 0.0
-    for arm in range(arms.size):
-        if arms[arm].shortfall > 0.0 and arms[arm].cheaper_clear <= _CERTAIN:
-            own, others, told_by, most = 0.0, 0.0, -1, 0.0
-            for rival in memory.rivals:
-                if rival != arm:
-                    of_arm, of_rival = pair_information(terms, memory, arm, rival)
-                    regret = max(arms[rival].regret, _LEAST_REGRET)
-                    if of_rival / (regret * regret) > most:
-                        own, others, told_by, most = of_arm, of_rival, rival, of_rival / (regret * regret)
-            if told_by >= 0:
-                arms[arm].information += own
-                arms[told_by].information += others
-
-
-@kernel
-def pair_information(terms, memory, arm, rival):
-    """Variances of E[mu | the arm is good enough beside the rival or not], for the arm and for the rival.
-
-    They count as far as no cheaper arm is good enough, and as far as this rival makes the shortfall of the arm.
-    """
-    view, keep = memory.arms[arm], 1.0 - terms.alpha
-    z, s = difference(terms, memory, arm, rival)
-    if abs(z) >= _SURE:
-        return 0.0, 0.0
-    weight = (1.0 - view.cheaper_clear) * min(s * excess(z) / view.shortfall, 1.0)
-    weight *= density(z) * density(z) / (clear_chance(z) * clear_chance(-z))
-    own, others = own_part(terms, memory, arm, rival) / s, rival_part(terms, memory, arm, rival) / s
-    return weight * own * own, weight * others * others / (keep * keep) if keep > 0.0 else 0.0
-
-
-@kernel
 def balanced(terms, memory):
     """The arm to play, by the rules that stand at the top of this module."""
     arms, order = memory.arms, memory.order
@@ -295,11 +155,11 @@ def balanced(terms, memory):
         if arms[order[place]].regret < arms[best].regret:
             best = order[place]
     danger, saving = stakes(terms, memory, best)
-    chosen, most = best, arms[best].information / max(arms[best].regret, _LEAST_REGRET)
+    chosen, most = best, arms[best].information / max(arms[best].regret, LEAST_REGRET)
     for place in range(order.size):
         arm = order[place]
         if arm != best and arms[arm].information > 0.0:
-            value = arms[arm].information / max(arms[arm].regret, _LEAST_REGRET)
+            value = arms[arm].information / max(arms[arm].regret, LEAST_REGRET)
             if value > most and is_affordable(terms, memory, arm, best, danger, saving):
                 chosen, most = arm, value
     return chosen

@@ -8,7 +8,8 @@ test [Wilson1927]: an arm that failed five times out of five may be a good one. 
     shortfall = E[max(D, 0)] = s (phi(z) + z Phi(z))            the quality that every decision for i is expected to lose.
 
 Estimates are shrunk to the mean of all arms, more where the arms look alike. The highest of several equally good arms would put the
-floor too high otherwise. Rewards between 0 and 1 vary less than successes and failures of the same mean: `dispersion` is by how much.
+floor too high otherwise. Rewards between 0 and 1 vary less than successes and failures of the same mean: `dispersion` is the ratio
+of the two variances.
 
 References
 ----------
