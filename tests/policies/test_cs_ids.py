@@ -26,6 +26,23 @@ def test_the_closed_form_beats_every_mixture_on_a_grid(arms: list[tuple[float, f
             assert reached <= ratios.min() * (1 + 1e-9)
 
 
+@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=30), st.sampled_from([2.0, 3.0]))
+def test_no_pair_of_arms_beats_the_neighbours_on_the_hull(arms: list[tuple[float, float]], power: float) -> None:
+    regret, information = (np.array(column) for column in zip(*arms, strict=True))
+    coin = np.zeros(3)
+    best_of_two(regret, information, power, coin)
+    first, second, weight = int(coin[0]), int(coin[1]), coin[2]
+    reached = ((1 - weight) * regret[first] + weight * regret[second]) ** power
+    reached /= (1 - weight) * information[first] + weight * information[second]
+    for a in range(regret.size):
+        dr, dv = regret - regret[a], information - information[a]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip((dv * regret[a] - power * dr * information[a]) / ((power - 1) * dr * dv), 0, 1)
+        share = np.where((dr > 0) & (dv > 0), share, 0.0)
+        ratios = (regret[a] + share * dr) ** power / (information[a] + share * dv)
+        assert reached <= ratios.min() * (1 + 1e-9)
+
+
 def test_where_all_draws_agree_it_plays_the_arm_they_agree_on() -> None:
     for regret in ([0.5, 0.0, 0.2], [0.5, 0.1, 0.2]):
         coin = np.zeros(3)

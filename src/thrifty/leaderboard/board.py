@@ -29,7 +29,7 @@ CONTENDERS = (
 """Policies that learn the optimal arm. Baselines do not compete: `cheapest` cannot be beaten where the cheapest arm is feasible."""
 
 MOST_ARMS = {"cs-ids": 100}
-"""Policies that would take hours with more arms, because a round takes them K^2 steps."""
+"""Policies that would take longer with more arms than all others together."""
 
 METRICS = ("total", "error", "quality", "cost", "median", "high", "stuck")
 

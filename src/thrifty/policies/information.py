@@ -33,7 +33,7 @@ def best_of_two(regret, information, power, coin):
     """Write down the mixture of two arms that minimises (expected regret)^power / (expected information); returns the first.
 
     Between arms a and b with r_a < r_b and v_a < v_b, the weight of b that makes the derivative vanish is
-    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Arms that another beats in both never take part.
+    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Only neighbours on the convex hull take part: see `next_corner`.
     """
     first = second = least(regret)
     if regret[first] <= 0.0:
@@ -42,19 +42,18 @@ def best_of_two(regret, information, power, coin):
     for arm in range(regret.size):
         if information[arm] > 0.0 and _raised(regret[arm], power) / information[arm] < lowest:
             lowest, first, second = _raised(regret[arm], power) / information[arm], arm, arm
-    for a in range(regret.size):
-        if _dominated(regret, information, a):
-            continue
-        for b in range(regret.size):
-            dr, dv = regret[b] - regret[a], information[b] - information[a]
-            if dr > 0.0 and dv > 0.0:
-                share = (dv * regret[a] - power * dr * information[a]) / ((power - 1.0) * dr * dv)
-                share = min(max(share, 0.0), 1.0)
-                expected_information = information[a] + share * dv
-                if expected_information > 0.0:
-                    ratio = _raised(regret[a] + share * dr, power) / expected_information
-                    if ratio < lowest:
-                        lowest, first, second, weight = ratio, a, b, share
+    a = first_corner(regret, information)
+    b = next_corner(regret, information, a)
+    while b >= 0:
+        dr, dv = regret[b] - regret[a], information[b] - information[a]
+        share = (dv * regret[a] - power * dr * information[a]) / ((power - 1.0) * dr * dv)
+        share = min(max(share, 0.0), 1.0)
+        expected_information = information[a] + share * dv
+        if expected_information > 0.0:
+            ratio = _raised(regret[a] + share * dr, power) / expected_information
+            if ratio < lowest:
+                lowest, first, second, weight = ratio, a, b, share
+        a, b = b, next_corner(regret, information, b)
     coin[0], coin[1], coin[2] = first, second, weight
     return first
 
@@ -76,9 +75,27 @@ def least(regret):
 
 
 @kernel
-def _dominated(regret, information, arm):
-    """Whether another arm has less regret and no less information."""
-    other = 0
-    while other < regret.size and not (regret[other] < regret[arm] and information[other] >= information[arm]):
-        other += 1
-    return other < regret.size
+def first_corner(regret, information):
+    """The arm with the least regret; of equal ones the one with the most information, then the lowest index."""
+    chosen = 0
+    for arm in range(1, regret.size):
+        if regret[arm] < regret[chosen] or (regret[arm] == regret[chosen] and information[arm] > information[chosen]):
+            chosen = arm
+    return chosen
+
+
+@kernel
+def next_corner(regret, information, corner):
+    """The arm that adds information to that of `corner` for the least regret a piece; -1 if none has more.
+
+    Corners are those of the convex hull of all arms, where regret is least for its information. The best mixture is between two
+    neighbours, and there are few of them, however many arms there are.
+    """
+    chosen, slope = -1, np.inf
+    for arm in range(regret.size):
+        dv = information[arm] - information[corner]
+        if dv > 0.0:
+            steepness = (regret[arm] - regret[corner]) / dv
+            if steepness < slope or (steepness == slope and information[arm] > information[chosen]):
+                chosen, slope = arm, steepness
+    return chosen
