@@ -33,7 +33,7 @@ def best_of_two(regret, information, power, coin):
     """Write down the mixture of two arms that minimises (expected regret)^power / (expected information); returns the first.
 
     Between arms a and b with r_a < r_b and v_a < v_b, the weight of b that makes the derivative vanish is
-    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Only neighbours on the convex hull take part: see `next_corner`.
+    (dv r_a - power dr v_a) / ((power - 1) dr dv), clipped to [0, 1]. Only neighbours on a convex hull take part: see `next_corner`.
     """
     first = second = least(regret)
     if regret[first] <= 0.0:
