@@ -46,6 +46,7 @@ _TESTS = {
         "-k",
         "TestParts or until or defaults_and_ranges or (not other_choices and (close or (far and not 4.0)) and cs-balance)",
     ],
+    "thrifty.policies.plans": [f"{_POLICIES}/test_cs_balance.py", "-k", "plan"],
     "thrifty.policies.pairs": [
         f"{_POLICIES}/test_pairs.py",
         f"{_POLICIES}/test_cs_balance.py",

@@ -13,7 +13,7 @@ from tests import oracles
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
 from thrifty import Bernoulli, Instance, World, simulate
 from thrifty.environments import scaled
-from thrifty.policies import cof, evidence
+from thrifty.policies import cof, evidence, plans
 from thrifty.policies.cof import CofMemory
 from thrifty.statistics import Outcome
 
@@ -233,11 +233,11 @@ class TestParts:
             assert memory.plan.tolist() == [0, 0]  # 2% of 1,000 outcomes: the plan is used up
             choose(terms, stats, memory, None)
             assert memory.plan.tolist() == [0, 19]
-            plain(cof.observe)(terms, stats, memory, Outcome(0, 0.9, math.nan, 1.0))
+            plain(plans.observe)(terms, stats, memory, Outcome(0, 0.9, math.nan, 1.0))
             assert memory.plan.tolist() == [0, 19]  # an outcome is expected
-            plain(cof.observe)(terms, stats, memory, Outcome(0, 0.9, math.nan, math.nan))
+            plain(plans.observe)(terms, stats, memory, Outcome(0, 0.9, math.nan, math.nan))
             assert memory.plan.tolist() == [0, 0]  # a correction, a price or a late outcome is answered at once
-            assert plain(cof.propensity)(terms, stats, memory, 1) == 1.0
+            assert plain(plans.propensity)(terms, stats, memory, 1) == 1.0
 
 
 class TestBehaviour:

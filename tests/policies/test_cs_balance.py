@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.policies.by_hand import memory_of, plain, statistics, terms_of
 from thrifty import Bernoulli, ClippedGaussian, Instance, World, simulate
 from thrifty.environments import scaled
-from thrifty.policies import cs_balance, weighing
+from thrifty.policies import cs_balance, plans, weighing
 from thrifty.statistics import Outcome
 
 shares = st.floats(0.01, 0.99)
@@ -217,16 +217,16 @@ class TestParts:
         assert memory.plan.tolist() == [0, 0]  # 2% of 1,000 outcomes: the plan is used up
         plain(cs_balance.choose)(terms, stats, memory, None)
         assert memory.plan.tolist() == [0, 19]
-        plain(cs_balance.observe)(terms, stats, memory, Outcome(0, 0.9, math.nan, math.nan))
+        plain(plans.observe)(terms, stats, memory, Outcome(0, 0.9, math.nan, math.nan))
         assert memory.plan.tolist() == [0, 0]
 
     def test_an_outcome_leaves_the_plan_and_the_choice_is_certain(self) -> None:
         terms = terms_of("cs-balance", costs=[0.0, 1.0], alpha=0.1, horizon=10_000)
         memory = memory_of("cs-balance", terms)
         memory.plan[:] = [1, 5]
-        plain(cs_balance.observe)(terms, None, memory, Outcome(0, 1.0, math.nan, 1.0))
+        plain(plans.observe)(terms, None, memory, Outcome(0, 1.0, math.nan, 1.0))
         assert memory.plan.tolist() == [1, 5]
-        assert plain(cs_balance.propensity)(terms, None, memory, 1) == 1.0
+        assert plain(plans.propensity)(terms, None, memory, 1) == 1.0
 
 
 class TestBehaviour:

@@ -54,7 +54,7 @@ NUMBERS: dict[str, dict[str, tuple[float | None, float, float, bool]]] = {
     "cs-etc": TAU,
     "one-shot-etc": TAU,
     "cs-balance": {
-        "exchange": (1.0, 0.0, INFINITE, False), "caution": (0.5, 0.0, INFINITE, False), "patience": (2.0, 0.0, INFINITE, False),
+        "exchange": (1.0, 0.0, INFINITE, False), "caution": (0.5, 0.0, INFINITE, False), "patience": (1.0, 0.0, INFINITE, False),
         "plan": (0.02, 0.0, 1.0, False), "outset": (None, 0.0, INFINITE, False), "pending": SHARED["pending"],
     },
     "cs-ids": {
@@ -593,12 +593,13 @@ class TestInformation:
     def test_a_power_is_a_power(self) -> None:
         assert [plain(information._raised)(0.5, power) for power in (2.0, 3.0, 6.0)] == [1 / 4, 1 / 8, 1 / 64]
 
-    def test_an_arm_that_another_beats_in_both_takes_no_part(self) -> None:
-        dominated = plain(information._dominated)
-        regret, told = np.array([0.1, 0.2, 0.1, 0.2]), np.array([0.3, 0.3, 0.3, 0.4])
-        assert [bool(dominated(regret, told, arm)) for arm in range(4)] == [False, True, False, False]
-        regret, told = np.array([0.3, 0.1, 0.2, 0.4]), np.array([0.2, 0.1, 0.1, 0.2])  # 1 beats 2, and 0 beats 3
-        assert [bool(dominated(regret, told, arm)) for arm in range(4)] == [False, False, True, True]
+    def test_corners_are_the_arms_with_the_least_regret_for_their_information(self) -> None:
+        # From arm 0 the slopes are 2 (arm 1), 1 (arm 2) and 1 (arm 3): the farther of the two. From there 3 (arm 4).
+        regret, information_of = np.array([0.1, 0.3, 0.2, 0.3, 0.6, 0.5]), np.array([0.0, 0.1, 0.1, 0.2, 0.3, 0.0])
+        first, following = plain(information.first_corner), plain(information.next_corner)
+        assert first(regret, information_of) == 0
+        assert [following(regret, information_of, arm) for arm in (0, 3, 4)] == [3, 4, -1]
+        assert first(np.array([0.2, 0.1, 0.1, 0.1]), np.array([0.9, 0.1, 0.2, 0.2])) == 2  # most information, then the lower index
 
     def test_equal_regrets_go_to_the_lower_index(self) -> None:
         assert plain(information.least)(np.array([0.3, 0.1, 0.1])) == 1

@@ -43,6 +43,7 @@ from thrifty.policies.evidence import infeasibility, meeting_point, pair_evidenc
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, lowest_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
+from thrifty.policies.plans import PLAN, follow, make_plan, no_plan, observe, propensity
 from thrifty.policies.posteriors import PENDING, expected
 from thrifty.policies.selection import cheapest_feasible, highest, sort_by_price
 from thrifty.problem import Terms
@@ -83,7 +84,7 @@ def init_unknown_costs(terms):
 def _remember(order):
     n_arms = order.size
     prices, looks, means = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
-    return CofMemory(start_exploration(), order, prices, looks, means, np.zeros(2, np.int64))
+    return CofMemory(start_exploration(), order, prices, looks, means, no_plan())
 
 
 @kernel
@@ -93,8 +94,7 @@ def choose(terms, stats, memory, stream):
         return arm
     if memory.plan[1] == 0:
         _plan(terms, stats, memory)
-    memory.plan[1] -= 1
-    return memory.plan[0]
+    return follow(memory.plan)
 
 
 @kernel
@@ -113,18 +113,6 @@ def price_arms(terms, stats, memory):
     sort_by_price(memory.order, memory.prices)
 
 
-@kernel
-def observe(terms, stats, memory, outcome):
-    if math.isnan(outcome.propensity):  # the statistics or terms have changed otherwise
-        memory.plan[1] = 0
-
-
-@kernel
-def propensity(terms, stats, memory, arm):
-    """The rule draws nothing."""
-    return 1.0
-
-
 @rare
 def _plan(terms, stats, memory):
     stay_apart()
@@ -133,8 +121,7 @@ def _plan(terms, stats, memory):
         memory.looks[arm] = max(seen + expected(terms, stats, arm), 0.5)
         memory.means[arm] = (min(max(stats[arm].reward_sum, 0.0), seen) + 0.5) / (seen + 1.0)
     arm = decide(terms, memory)
-    memory.plan[0] = arm
-    memory.plan[1] = max(1, int(terms.parameters.plan * memory.looks[arm]))
+    make_plan(terms, memory.plan, arm, memory.looks[arm])
 
 
 @kernel
@@ -248,7 +235,7 @@ POLICY = Policy(
         "caution": Number(0.25, "how much is spent on dearer arms before a cheaper one is accepted", low=0.0),
         "patience": Number(1.0, "how much is lost on a cheaper arm before it is rejected", low=0.0),
         "debit": Number(0.5, "what a rival must show before it counts against an arm, in units of ln(K - 1)", low=0.0),
-        "plan": Number(0.02, "for which share of the outcomes of an arm a choice is kept", low=0.0, high=1.0),
+        "plan": PLAN,
         "outset": OUTSET,
         "pending": PENDING,
         "cost_scale": COST_SCALE,

@@ -43,6 +43,7 @@ from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.pairs import ArmView, difference, estimate, shortfall_beside
+from thrifty.policies.plans import PLAN, follow, make_plan, no_plan, observe, propensity
 from thrifty.policies.posteriors import PENDING
 from thrifty.policies.selection import sort_by_price
 from thrifty.policies.weighing import LEAST_REGRET, MOST_RIVALS, list_rivals, weigh_information, weigh_regret
@@ -81,7 +82,7 @@ def _remember(order):
     arms = np.zeros(order.size, ArmView)
     for arm in rivals:
         arms[arm].is_rival = 1
-    return BalanceMemory(start_exploration(), order, arms, rivals, np.ones(1), np.zeros(2, np.int64))
+    return BalanceMemory(start_exploration(), order, arms, rivals, np.ones(1), no_plan())
 
 
 @kernel
@@ -91,32 +92,14 @@ def choose(terms, stats, memory, stream):
         return arm
     if memory.plan[1] == 0:
         _plan(terms, stats, memory)
-    memory.plan[1] -= 1
-    return memory.plan[0]
+    return follow(memory.plan)
 
 
 @kernel
 def choose_unknown_costs(terms, stats, memory, stream):
-    arm = next_due(stats, memory.round_robin, 1)
-    if arm >= 0:
-        return arm
     if memory.plan[1] == 0:
         price_arms(stats, memory)
-        _plan(terms, stats, memory)
-    memory.plan[1] -= 1
-    return memory.plan[0]
-
-
-@kernel
-def observe(terms, stats, memory, outcome):
-    if math.isnan(outcome.propensity):  # the statistics or terms have changed otherwise
-        memory.plan[1] = 0
-
-
-@kernel
-def propensity(terms, stats, memory, arm):
-    """The rule draws nothing."""
-    return 1.0
+    return choose(terms, stats, memory, stream)
 
 
 @rare
@@ -127,8 +110,7 @@ def _plan(terms, stats, memory):
     weigh_regret(terms, memory)
     weigh_information(terms, memory)
     arm = balanced(terms, memory)
-    memory.plan[0] = arm
-    memory.plan[1] = max(1, int(terms.parameters.plan * memory.arms[arm].looks))
+    make_plan(terms, memory.plan, arm, memory.arms[arm].looks)
 
 
 @kernel
@@ -215,7 +197,7 @@ POLICY = Policy(
         ),
         "caution": Number(0.5, "how much is spent on dearer arms before a cheaper one is accepted", low=0.0),
         "patience": Number(1.0, "how much is lost on a cheaper arm before it is rejected", low=0.0),
-        "plan": Number(0.02, "for which share of the outcomes of an arm a choice is kept", low=0.0, high=1.0),
+        "plan": PLAN,
         "outset": OUTSET,
         "pending": PENDING,
     },
