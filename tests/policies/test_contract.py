@@ -100,7 +100,7 @@ class TestSpecs:
             ("cs-etc:tau=2.5", "tau must be a whole number of at least 1, got 2.5"),
             ("cs-etc:tau=x", "tau must be a whole number of at least 1, got x"),
             ("cs-etc:tau", "cannot read the parameters of 'cs-etc:tau'"),
-            ("cs-ts:prior=cauchy", "prior must be one of beta, gaussian, shrunk, or a .py file"),
+            ("cs-ts:prior=cauchy", "prior must be one of beta, gaussian, shrunk, weighted, or a .py file"),
             ("cs-ts:a=-1", "a must be a number of at least 1e-06, got -1"),
             ("cs-ids+w=5", "unknown forgetting method 'w'"),
             ("nowhere.py", "cannot read nowhere.py"),

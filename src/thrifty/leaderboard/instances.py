@@ -9,6 +9,6 @@ def entries() -> list[Entry]:
     """Every instance, in the order of the page.
 
     >>> len(entries())
-    138
+    142
     """
     return [*first_edition(), *second_edition()]
