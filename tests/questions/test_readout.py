@@ -156,7 +156,7 @@ def test_logs_that_cannot_be_read_out_are_one_line(tmp_path: Path, capsys: pytes
     groups = ["--by", "group", "--control", "best"]
     for file, flags, words in (
         ("none.csv", [], "no decision was taken by a holdout: set one"),
-        ("seven.csv", groups, "a reward must be in [0, 1], got 7"),
+        ("seven.csv", groups, "a reward must be in [0, 1], got '7.0' in row "),
         ("free.csv", groups, "neither a column cost nor a column price"),
         ("empty.csv", groups, "cannot read"),
         ("missing.csv", groups, "cannot read"),
@@ -174,3 +174,48 @@ def test_costs_of_nothing_are_compared_without_a_share() -> None:
     found = readout(ab_test(500, 1, (0.9, 0.9)).with_columns(cost=0.0), by="group", control="best", alpha=0.1)
     assert found.looks["saving"].to_list()[-1] is None
     assert "saves" not in found.headline()
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (
+            {"cost": "free"},
+            "a cost must be a number from 0 to 1e+15, got 'free' in row 3 of column 'cost' (such cells: 1): correct",
+        ),
+        ({"cost": "-1"}, "a cost must be a number from 0 to 1e+15, got '-1' in row 3"),
+        ({"cost": "1e300"}, "a cost must be a number from 0 to 1e+15, got '1e300' in row 3"),
+        ({"reward": "yes"}, "a reward must be in [0, 1], got 'yes' in row 3 of column 'reward'"),
+        ({"at": "soon"}, "a time must be a date and time or seconds since 1970, got 'soon' in row 3 of column 'at'"),
+    ],
+)
+def test_bad_cells_are_refused_with_their_row(cells: dict[str, str], words: str) -> None:
+    third = polars.int_range(polars.len()) == 2
+    changes = {
+        name: polars.when(third).then(polars.lit(cell)).otherwise(polars.col(name).cast(polars.String))
+        for name, cell in cells.items()
+    }
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        readout(ab_test(200, 1, (0.9, 0.9)).with_columns(**changes), by="group", control="best")
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_without_a_cost_are_left_out_as_in_a_replay() -> None:
+    rows = ab_test(200, 1, (0.9, 0.9))
+    fifth = polars.int_range(polars.len()) % 5 == 0
+    found = readout(rows.with_columns(cost=polars.when(~fifth).then("cost")), by="group", control="best")
+    assert found.experiment.at.size == 160
+    assert "40 decisions have no cost and are left out" in found.notes
+    found = readout(rows.with_columns(cost=polars.lit(None, polars.Float64)), by="group", control="best")
+    assert found.notes == ("no decision has a cost: only rewards are compared",)
+
+
+def test_times_may_be_dates_and_rewards_may_all_be_0() -> None:
+    rows = ab_test(200, 1, (0.9, 0.9)).with_columns(reward=0.0)
+    assert "best has no reward so far" in readout(rows, by="group", control="best").headline()
+    moments = polars.from_epoch(1_767_225_600 + polars.col("at").cast(polars.Int64))
+    for when in (moments, moments.dt.strftime("%Y-%m-%dT%H:%M:%SZ")):
+        found = readout(rows.with_columns(at=when), by="group", control="best")
+        assert found.experiment.timed
+        assert found.experiment.at[0] == 1_767_225_600

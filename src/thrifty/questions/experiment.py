@@ -7,12 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
+from thrifty.logs.cells import is_blank, read_number, read_seconds
+from thrifty.logs.numbers import NumberStyle
 from thrifty.logs.source import require_polars
+from thrifty.logs.times import TimeStyle
 from thrifty.suggestions import did_you_mean
 
 HOLDOUT, ROUTED = "holdout", "routed"
 DEADLINE_S = 3600.0
 FEWEST = 2
+MOST_COST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,26 +37,21 @@ def split_groups(frame: Any, *, by: str | None, control: str | None, router: str
     """The experiment in some rows, and notes on the rows that are left out."""
     pl = require_polars()
     _check_columns(frame, by)
+    frame = _read_cells(pl, frame)
     if router is not None and "router" in frame.columns:
         frame = _of_router(frame, router)
     frame, alpha = _holdout_groups(pl, frame, control) if by is None else (_named_groups(pl, frame, by), None)
-    frame = frame.with_columns(
-        reward=pl.col("reward").cast(pl.Float64, strict=False),
-        cost=pl.coalesce(*(pl.col(name).cast(pl.Float64, strict=False) for name in ("cost", "price") if name in frame.columns)),
-    ).sort("at", maintain_order=True)
-    frame, notes = _finished(pl, frame)
+    frame, notes = _finished(frame.sort("at", maintain_order=True))
+    frame, notes = _with_costs(frame, notes)
     treated, control = _pair(frame["group"].drop_nulls().unique(maintain_order=True).to_list(), by, control)
-    rewards = frame["reward"].to_numpy()
-    if rewards.size and not (rewards.min() >= 0.0 and rewards.max() <= 1.0):
-        raise ValueError(f"a reward must be in [0, 1], got {rewards.min() if rewards.min() < 0.0 else rewards.max():g}")
-    at = frame["at"].cast(pl.Float64).to_numpy()
+    at = frame["at"].to_numpy()
     found = Experiment(
         treated,
         control,
         at,
         is_treated=(frame["group"] == treated).to_numpy(),
-        reward=rewards,
-        cost=frame["cost"].fill_null(0.0).to_numpy(),
+        reward=frame["reward"].to_numpy(),
+        cost=frame["cost"].to_numpy(),
         timed=bool(at.size) and float(at[0]) > 1e8,
         alpha=alpha,
     )
@@ -67,6 +66,43 @@ def _check_columns(frame: Any, by: str | None) -> None:
         raise ValueError(f"the log has no column {missing[0]!r:.80}: {near}")
     if not {"cost", "price"} & set(frame.columns):
         raise ValueError("the log has neither a column cost nor a column price: a read-out compares what the groups cost")
+
+
+def _read_cells(pl: Any, frame: Any) -> Any:
+    """The frame with times in seconds, rewards, and costs (the price where there is none); empty rewards and costs are null."""
+    schema, read = frame.schema, {"at": read_seconds(pl, "at", frame.schema, TimeStyle())}
+    _refuse(frame, "at", frame.select(wrong=read["at"].is_null())["wrong"], "a time must be a date and time or seconds since 1970")
+    for name, most in (("reward", 1.0), ("cost", MOST_COST), ("price", MOST_COST)):
+        if name not in frame.columns:
+            continue
+        value = read_number(pl, name, schema, NumberStyle())
+        wrong = ~is_blank(pl, name, schema) & ~value.is_between(0.0, most).fill_null(False)
+        rule = "a reward must be in [0, 1]" if name == "reward" else f"a {name} must be a number from 0 to {MOST_COST:g}"
+        _refuse(frame, name, frame.select(wrong=wrong)["wrong"], rule)
+        read[name] = value
+    cost = pl.coalesce(*(read.pop(name) for name in ("cost", "price") if name in read))
+    return frame.with_columns(**read, cost=cost)
+
+
+def _refuse(frame: Any, name: str, wrong: Any, rule: str) -> None:
+    """A ValueError if cells of a column are wrong: how many, the first, and what to do."""
+    if wrong.any():
+        row, count = int(wrong.arg_max()), int(wrong.sum())
+        value = str(frame[name][row])
+        raise ValueError(
+            f"{rule}, got {value!r:.80} in row {row + 1:,} of column {name!r} "
+            f"(such cells: {count:,}): correct these rows or take them out"
+        )
+
+
+def _with_costs(frame: Any, notes: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
+    """The rows that have a cost; all of them, at no cost, if none has one."""
+    empty = frame["cost"].null_count()
+    if not empty:
+        return frame, notes
+    if empty == frame.height:
+        return frame.with_columns(frame["cost"].fill_null(0.0)), (*notes, "no decision has a cost: only rewards are compared")
+    return frame.filter(frame["cost"].is_not_null()), (*notes, f"{empty:,} decisions have no cost and are left out")
 
 
 def _of_router(frame: Any, router: str) -> Any:
@@ -102,17 +138,17 @@ def _named_groups(pl: Any, frame: Any, by: str) -> Any:
     return frame.with_columns(group=pl.col(by).cast(pl.String))
 
 
-def _finished(pl: Any, frame: Any) -> tuple[Any, tuple[str, ...]]:
+def _finished(frame: Any) -> tuple[Any, tuple[str, ...]]:
     """The rows whose outcome is known, up to the first that still waits for one: quick outcomes are not like slow ones."""
     notes = []
     if "outcome" in frame.columns:
         waiting = frame.filter(frame["outcome"] == "none")
-        recent = waiting.filter(waiting["at"].cast(pl.Float64) > float(frame["at"].cast(pl.Float64).max() or 0.0) - DEADLINE_S)
+        recent = waiting.filter(waiting["at"] > float(frame["at"].max() or 0.0) - DEADLINE_S)
         if recent.height:
-            first = float(recent["at"].cast(pl.Float64).min())
-            left = frame.filter(frame["at"].cast(pl.Float64) >= first).height
+            first = float(recent["at"].min())
+            left = frame.filter(frame["at"] >= first).height
             notes.append(f"{left:,} decisions since the first that still waits for its outcome are left out")
-            frame = frame.filter(frame["at"].cast(pl.Float64) < first)
+            frame = frame.filter(frame["at"] < first)
     silent = frame.filter(frame["reward"].is_null() | frame["group"].is_null()).height
     if silent:
         notes.append(f"{silent:,} decisions have no reward or no group and are left out")

@@ -57,7 +57,8 @@ class Readout(Findings):
         """What is known now."""
         now = self.looks.to_dicts()[-1]
         about = f"{self.experiment.treated} against {self.experiment.control}"
-        lost = f"gives up {_range(now, 'given_up')} of its reward"
+        nothing = f"{self.experiment.control} has no reward so far, so no share of it is given up"
+        lost = nothing if now["given_up"] is None else f"gives up {_range(now, 'given_up')} of its reward"
         saved = "" if now["saving"] is None else f", saves {_range(now, 'saving')} of its cost"
         known = "" if self.alpha is None else f"; alpha {self.alpha:g} is {self.verdict}"
         return f"{about}: {lost}{saved}{known}"
