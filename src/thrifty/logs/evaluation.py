@@ -18,7 +18,7 @@ from thrifty.logs.selective import ChosenArm, Target, choose_arm, mean_target, s
 from thrifty.logs.source import require_polars
 from thrifty.logs.success_cost import cost_per_success, logged_cost_per_success
 from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
-from thrifty.problem import checked_alpha
+from thrifty.problem import checked_alpha, checked_count
 from thrifty.table import Table
 
 
@@ -85,6 +85,7 @@ def replay(
 
     """
     alphas = [checked_alpha(alpha) for alpha in alphas]
+    plays = checked_count("plays", plays)
     chosen = distinct_policies(policies) if policies else []
     evidence = examine(log, seed=seed, progress=progress)
     estimators = ESTIMATORS if evidence.aggregates.weighted else ESTIMATORS[:1]  # without propensities they are all the same

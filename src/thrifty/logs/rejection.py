@@ -30,7 +30,7 @@ from thrifty.logs.reading import Log, LogBatch
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.policies.step import decide, rule_terms, start_rule, take_outcome
-from thrifty.problem import Terms
+from thrifty.problem import Terms, checked_count
 from thrifty.statistics import Outcome, counted
 from thrifty.streams import make_streams, uniform
 
@@ -192,6 +192,7 @@ def replay_policy(
 
     One rule serves each segment. Arms with too little overlap do not take part.
     """
+    plays = checked_count("plays", plays)
     chosen = policy(spec)
     if chosen.known_truths:
         raise ValueError(f"{chosen.name} needs to know the truth, and a log does not have it: try cs-ids")
