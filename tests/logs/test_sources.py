@@ -159,6 +159,12 @@ def test_what_is_piped_in_is_recognised(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not is_piped(tmp_path / "a.parquet")
 
 
+def test_a_closed_standard_input_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match=r"^the log is - and nothing is piped in: pipe a log in, or name a file$"):
+        totals("-")
+
+
 def test_a_ragged_line_is_counted_with_its_number(tmp_path: Path) -> None:
     lines = TEXT.splitlines()
     lines[7] += ",too,many"

@@ -28,7 +28,7 @@ def is_piped(path: Path) -> bool:
 
 def spool(source: str, folder: Path) -> Path:
     """Copy what is piped in (source "-" or a pipe) into a file of the folder; its name ends as its content demands."""
-    if source == "-" and sys.stdin.isatty():
+    if source == "-" and (sys.stdin is None or sys.stdin.closed or sys.stdin.isatty()):
         raise ValueError("the log is - and nothing is piped in: pipe a log in, or name a file")
     path = folder / "stdin"
     stream = sys.stdin.buffer if source == "-" else Path(source).open("rb")  # noqa: SIM115
