@@ -90,6 +90,37 @@ def test_worth_is_saving_less_exchange_times_what_is_given_up() -> None:
     assert float(worth(0.8, 2.0, course, 3.0)) == 0.0
 
 
+def test_where_the_best_arm_is_free_a_cost_counts_by_the_mean_cost_of_the_arms() -> None:
+    free = SegmentTruth(np.array([[0.9, 0.8]]), np.array([[0.0, 4.0]]), np.ones(1))
+    assert float(worth(0.9, 0.0, free, 3.0)) == 0.0
+    assert float(worth(0.9, 1.0, free, 3.0)) == pytest.approx(-0.5)
+    nothing = SegmentTruth(np.array([[0.9, 0.8]]), np.zeros((1, 2)), np.ones(1))
+    assert worth(np.array([0.9, 0.6]), np.zeros(2), nothing, 3.0).tolist() == pytest.approx([0.0, -1.0])
+
+
+@pytest.mark.parametrize("costs", [(0.0, 0.0), (0.0, 3.0)])
+def test_no_share_is_saved_of_what_is_free(costs: tuple[float, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    arm = rng.integers(0, 2, 600)
+    rewards = 1.0 * (rng.random(600) < np.where(arm == 0, 0.9, 0.6))
+    frame = polars.DataFrame({"arm": [f"r{code}" for code in arm], "reward": rewards, "cost": np.array(costs)[arm]})
+    frame.write_csv(tmp_path / "log.csv")
+    few = ["--policies", "cs-ts", "--alpha", "0.1", "--rounds", "300", "--worlds", "2", "--soft"]
+    assert main(["recommend", str(tmp_path / "log.csv"), *few, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert ("nothing costs anything in this log: there is no saving; check --cost" in shown) == (max(costs) == 0.0)
+    assert ("that arm may be free" in shown) == (max(costs) > 0.0)
+    assert "nan" not in shown
+    assert "nan%" not in (tmp_path / "recommendation.html").read_text()
+    assert max(len(word) for word in shown.split()) < 60
+
+
+def test_the_headline_of_a_free_log_has_no_cost_to_save() -> None:
+    free = polars.DataFrame({"arm": ["a", "b"] * 300, "reward": [1, 1, 1, 0, 1, 1] * 100, "cost": [0.0] * 600})
+    found = recommend(Log(free), [0.1], policies=["cs-ts"], criteria=SOFT, effort=Effort(rounds=100, worlds=2))
+    assert "has no cost to save, quality" in found.headline()
+
+
 def test_a_policy_that_knows_is_near_the_worthiest_arm_and_a_dear_one_is_not() -> None:
     """Two arms far apart, 3000 rounds, ten runs: CS-TS gives up less than a tenth of what always taking the best arm does."""
     rng = np.random.default_rng(4)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.advice.fit import SegmentFit
-from thrifty.advice.play import Score
+from thrifty.advice.play import Score, share_saved
 from thrifty.advice.selection import Scores, SegmentChoice, floor_held
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.frontier import Frontier
@@ -77,14 +77,14 @@ def _compared(values: _Values) -> dict[str, float]:
         **_middle(quality, "quality"),
         **_middle(cost, "cost"),
         **_middle(quality - values.today_quality, "quality_change"),
-        **_middle(1.0 - cost / np.maximum(values.today_cost, 1e-300), "saving"),
+        **_middle(share_saved(cost, values.today_cost), "saving"),
         **_middle(1.0 - quality / np.maximum(values.best_quality, 1e-300), "given_up_to_best"),
-        **_middle(1.0 - cost / np.maximum(values.best_cost, 1e-300), "saving_to_best"),
+        **_middle(share_saved(cost, values.best_cost), "saving_to_best"),
         "floor_held": float(np.mean(quality >= values.floor * (1.0 - 1e-9))),
     }
 
 
 def _middle(values: list[float] | Floats, name: str) -> dict[str, float]:
-    """The mean, and the middle 95% of the worlds."""
+    """The mean, and the middle 95% of the worlds; NaN if a world has no value."""
     low, high = np.percentile(values, [2.5, 97.5])
     return {name: float(np.mean(values)), f"{name}_low": float(low), f"{name}_high": float(high)}

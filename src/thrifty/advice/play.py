@@ -36,8 +36,20 @@ class Score:
         return 1.0 - self.quality / max(self.best_quality, 1e-300)
 
 
+def share_saved(cost: Floats | float, reference: Floats | float) -> Floats:
+    """The share of a reference cost that a cost saves; NaN where the reference is free.
+
+    >>> share_saved(np.array([0.5, 1.0]), np.array([2.0, 0.0])).tolist()
+    [0.75, nan]
+    """
+    known = np.asarray(reference, dtype=float)
+    return 1.0 - np.asarray(cost) / np.where(known > 0.0, known, np.nan)
+
+
 def worth(quality: Floats | float, cost: Floats | float, truth: SegmentTruth, exchange: float) -> Floats:
     """The worth of a mean quality and a mean cost in a world; always taking the best fixed arm has worth 0.
+
+    Where that arm is free nothing is a share of its cost: what is paid then counts by the mean cost of the arms.
 
     >>> truth = SegmentTruth(np.array([[0.9, 0.8]]), np.array([[1.0, 0.5]]), np.ones(1))
     >>> worth(0.9, 1.0, truth, 3.0).round(3).tolist(), worth(0.8, 0.5, truth, 3.0).round(3).tolist()
@@ -45,7 +57,7 @@ def worth(quality: Floats | float, cost: Floats | float, truth: SegmentTruth, ex
     """
     means, costs = truth.overall
     best = int(np.argmax(means))
-    saved = 1.0 - np.asarray(cost) / max(float(costs[best]), 1e-300)
+    saved = share_saved(cost, costs[best]) if costs[best] > 0.0 else -np.asarray(cost) / (float(costs.mean()) or 1.0)
     return np.asarray(saved - exchange * (1.0 - np.asarray(quality) / max(float(means[best]), 1e-300)))
 
 

@@ -1,5 +1,6 @@
 """The recommendation: the policy and alpha to run in each segment, chosen by playing candidates in worlds drawn from the log."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,8 @@ class Recommendation(Findings):
     def headline(self) -> str:
         """What the choices save together."""
         whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
-        about = f"{len(self.choices)} segments; saves {whole['saving']:.1%} of today's cost, quality {whole['quality_change']:+.2%}"
+        saves = "has no cost to save" if math.isnan(whole["saving"]) else f"saves {whole['saving']:.1%} of today's cost"
+        about = f"{len(self.choices)} segments; {saves}, quality {whole['quality_change']:+.2%}"
         return f"{about} ({self.frontier.verdict})"
 
     def table(self) -> Table:

@@ -150,6 +150,16 @@ def show_share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1%}"
 
 
+def free_warning(savings: Iterable[float]) -> list[str]:
+    """A line if a saving is not known, because there is no cost to save.
+
+    >>> free_warning([0.1])
+    []
+    """
+    line = "nothing costs anything in this log: there is no saving; check --cost or give --prices"
+    return [line] if any(math.isnan(saving) for saving in savings) else []
+
+
 def show_range(row: dict[str, Any], name: str, form: str) -> str:
     """An interval of a row; a dash if it is not known.
 

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_folder, read_alphas
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, refusals, show_range, show_share
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, free_warning, refusals, show_range, show_share
 from thrifty.cli.what_if import add_prices, examine_log, price_notes
 from thrifty.files import write_files
 
@@ -76,7 +76,7 @@ def _as_text(found: "Frontier") -> str:
         aligned([_HEADER, *rows]),
         "",
         found.headline(),
-        *_warnings(found),
+        *free_warning(found.points["saving"]),
         "alphas at which the choice changes:",
         *bullets([*changes[:_MOST_CHANGES], *more]),
         "",
@@ -84,12 +84,6 @@ def _as_text(found: "Frontier") -> str:
         *bullets(assumptions(found.evidence)),
     ]
     return "\n".join(parts)
-
-
-def _warnings(found: "Frontier") -> list[str]:
-    """A line where the numbers above it are not to be trusted, or are not defined."""
-    free = found.points["saving"].is_nan().any()
-    return ["nothing costs anything in this log: there is no saving; check --cost or give --prices"] if free else []
 
 
 def _as_row(row: dict[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_folder, add_policies, read_alphas, split_policies
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, refusals, show_range
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, free_warning, refusals, show_range, show_share
 from thrifty.cli.progress import ProgressBar
 from thrifty.cli.what_if import add_prices, examine_log, price_notes
 from thrifty.files import write_files
@@ -80,7 +80,7 @@ def _as_json(found: "Recommendation", name: str) -> str:
 
 
 def _as_text(found: "Recommendation") -> str:
-    from thrifty.logs.evidence import assumptions
+    from thrifty.logs.evidence import OVERALL, assumptions
     from thrifty.reports.recommendation import lead
     from thrifty.table import aligned
 
@@ -90,6 +90,7 @@ def _as_text(found: "Recommendation") -> str:
         *refusals(found.refused),
         "",
         lead(found),
+        *free_warning(found.segments.filter(segment=OVERALL)["saving"]),
         "",
         aligned([_HEADER, *(_as_row(row) for row in found.segments.to_dicts())]),
         "",
@@ -111,7 +112,7 @@ def _as_row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['quality']:.4f}",
         f"{row['quality_change']:+.4f}",
         show_range(row, "quality_change", "+.4f"),
-        f"{row['saving']:.1%}",
+        show_share(row["saving"]),
         show_range(row, "saving", ".1%"),
         f"{row['floor_held']:.0%}",
     )

@@ -1,6 +1,7 @@
 """The recommendation report: one self-contained page, CSV, and the configuration for `thrifty serve`."""
 
 import json
+import math
 import shlex
 from typing import Any
 
@@ -58,9 +59,17 @@ def lead(found: Recommendation) -> str:
     return (
         f"With the choices below, {whole['rows']:,} requests like those of the log are expected to cost "
         f"{less_or_more(whole, 'saving')} than today, and quality to change by {change.text} points ({change.below}). "
-        f"They cost {less_or_more(whole, 'saving_to_best')} than always taking the best arm, for "
-        f"{in_words(whole, 'given_up_to_best')} of its quality. How arms were chosen: {found.frontier.verdict}."
+        f"{_against_best(whole)} How arms were chosen: {found.frontier.verdict}."
     )
+
+
+def _against_best(whole: dict[str, Any]) -> str:
+    """The choices against always taking the best arm, in a sentence; no share is saved of what is free."""
+    given_up = in_words(whole, "given_up_to_best")
+    if not math.isnan(whole["saving_to_best"]):
+        return f"They cost {less_or_more(whole, 'saving_to_best')} than always taking the best arm, for {given_up} of its quality."
+    free = "" if math.isnan(whole["saving"]) else "; that arm may be free, so no share of its cost can be saved"
+    return f"They give up {given_up} of the best arm's quality{free}."
 
 
 def _choices(found: Recommendation, advised: AdvisedRouters) -> PageTable:
