@@ -279,6 +279,15 @@ def test_ctrl_c_stops_and_says_what_was_completed() -> None:
     assert "Traceback" not in err
 
 
+def test_ctrl_c_without_a_word_says_stopped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def stop(_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("thrifty.cli.policies.run", stop)
+    assert main(["policies"]) == 130
+    assert capsys.readouterr().err == "thrifty policies: stopped\n"
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     process = subprocess.run(
         f"{sys.executable} -m thrifty.cli policies | head -1", shell=True, capture_output=True, text=True, check=True

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"thrifty {options.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
-        print(f"thrifty {options.command}: {interrupt or 'stopped'}", file=sys.stderr)
+        print(f"thrifty {options.command}: {str(interrupt) or 'stopped'}", file=sys.stderr)
         _end_if_work_was_left(130)
         return 130
     except BrokenPipeError:  # the reader of the output has gone, such as `head`
