@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from thrifty.files import replacing, write_files, write_whole
+from thrifty.files import check_folder, replacing, write_files, write_whole
 
 
 def test_a_failure_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
@@ -43,3 +43,13 @@ def test_files_are_written_into_a_folder_that_is_made(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in paths] == [b"1", b"2"]
     with pytest.raises(ValueError, match="cannot make the folder"):
         write_files(tmp_path / "new" / "folder" / "a", {"c": b"3"})
+
+
+def test_a_folder_is_checked_and_not_made(tmp_path: Path) -> None:
+    check_folder(tmp_path)
+    check_folder(tmp_path / "new" / "folder")
+    (tmp_path / "file").write_text("")
+    for wrong in (tmp_path / "file", tmp_path / "file" / "in" / "it"):
+        with pytest.raises(ValueError, match=rf"folder {wrong}: {tmp_path / 'file'} is not a folder; name another with --out"):
+            check_folder(wrong)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]

@@ -47,6 +47,22 @@ def write_whole(path: Path, content: bytes) -> None:
         raise ValueError(f"cannot write {path}: {error.strerror}") from None
 
 
+def check_folder(folder: Path) -> None:
+    """A ValueError that names the folder if it cannot be made or written, before any work is done; nothing is made.
+
+    >>> check_folder(Path("/dev/null/out"))
+    Traceback (most recent call last):
+    ValueError: cannot write into the folder /dev/null/out: /dev/null is not a folder; name another with --out
+    """
+    try:
+        nearest = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        wrong = "is not a folder" if not nearest.is_dir() else "" if os.access(nearest, os.W_OK | os.X_OK) else "is not writable"
+    except OSError as error:
+        nearest, wrong = folder, f"cannot be looked at ({error.strerror})"
+    if wrong:
+        raise ValueError(f"cannot write into the folder {folder}: {nearest} {wrong}; name another with --out")
+
+
 def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     """Write files by name into a folder, made if need be; returns their paths."""
     try:

@@ -288,6 +288,15 @@ def test_ctrl_c_without_a_word_says_stopped(monkeypatch: pytest.MonkeyPatch, cap
     assert capsys.readouterr().err == "thrifty policies: stopped\n"
 
 
+@pytest.mark.parametrize("command", ["frontier", "replay", "recommend"])
+def test_the_folder_is_checked_before_the_log_is_read(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main([command, str(tmp_path / "no.csv"), "--out", str(tmp_path / "file")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"thrifty {command}: cannot write into the folder {tmp_path / 'file'}: ")
+    assert error.count("\n") == 1
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     process = subprocess.run(
         f"{sys.executable} -m thrifty.cli policies | head -1", shell=True, capture_output=True, text=True, check=True

@@ -63,7 +63,8 @@ def add_policies(parser: Any, default: str | None, meaning: str = "policies to p
 
 
 def add_folder(parser: Any, meaning: str, default: Path | None = None) -> None:
-    """Add `--out FOLDER`."""
+    """Add `--out FOLDER`; it is checked before the command begins."""
+    parser.set_defaults(out_is_folder=True)
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=default, help=meaning)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from thrifty import __version__
+from thrifty.files import check_folder
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0, 1 if a check found a fault, 2 for wrong input, 130 after Ctrl-C."""
     options = build_parser().parse_args(arguments)
     try:
+        if getattr(options, "out_is_folder", False) and options.out is not None:
+            check_folder(options.out)
         code: int | None = options.run(options)
         sys.stdout.flush()
     except ValueError as error:
