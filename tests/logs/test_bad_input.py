@@ -126,6 +126,15 @@ def test_repeated_ids_are_left_out_and_counted(ask: Any) -> None:
     assert any("(first in row 9, 'r7')" in note for note in json.loads(out)["notes"])
 
 
+def test_rows_without_an_id_are_kept(ask: Any) -> None:
+    rows = good()
+    for place, name in ((3, ""), (4, ""), (5, "NULL"), (6, "NULL"), (8, "r7")):
+        rows[place] = rows[place].rsplit(",", 1)[0] + f",{name}"
+    code, out, _ = ask(csv(rows), "--id", "id", "--json")
+    assert code == 0
+    assert left_out(out) == {"repeated id": 1}
+
+
 def test_an_empty_file_and_one_with_a_header_alone_are_refused(ask: Any) -> None:
     code, _, err = ask("")
     assert code == 2

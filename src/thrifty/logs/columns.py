@@ -30,7 +30,7 @@ class Columns:
     segment : the kind of request, one column or several ("country,operator"); without it the log is one segment
     time : the time of the decision; without it the order of the rows counts
     propensity : the probability with which the arm was chosen; without it shares by segment and time are used, as an assumption
-    id : identifies a row; a second row with the same id is left out
+    id : identifies a row; a second row with the same id is left out, one without an id is kept
     outcome_time : the time when the outcome came back, for delays
     success : statuses that count as a reward of 1; all others count as 0
     missing : how a row without an outcome counts. "failure" (the default): as a failure. "ignore" (the default for a log that

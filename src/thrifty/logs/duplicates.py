@@ -10,10 +10,10 @@ GENERATION = 1 << 21
 
 
 class SeenIds:
-    """Remembers at least the last 2 million ids, as 64-bit hashes.
+    """Remembers at least the last 2 million ids, as 64-bit hashes. The hash 0 stands for no id, and is never repeated.
 
-    >>> SeenIds().repeated(np.array([7, 8, 7], dtype=np.uint64)).tolist()
-    [False, False, True]
+    >>> SeenIds().repeated(np.array([7, 0, 0, 7], dtype=np.uint64)).tolist()
+    [False, False, False, True]
     """
 
     def __init__(self, generation: int = GENERATION) -> None:
@@ -54,11 +54,13 @@ class KnownRepeats:
 
 @builder
 def _insert(hashes, young, old, found):
-    """Open addressing in tables whose size is a power of two; 0 marks an empty place, so the hash 0 is taken as 1."""
+    """Open addressing in tables whose size is a power of two; 0 marks an empty place, and no id."""
     mask = np.uint64(young.size - 1)
     added = 0
     for row in range(hashes.size):
-        word = max(hashes[row], np.uint64(1))
+        word = hashes[row]
+        if word == 0:
+            continue
         for table in (old, young):
             place = word & mask
             while table[place] != 0 and table[place] != word:

@@ -40,7 +40,7 @@ def make_plan(part: Part, recipe: Recipe, context: Sequence[str] = ()) -> Any:
         reward=read_reward(pl, schema, columns.success, numbers["reward"], words=recipe.words),
         cost=read_number(pl, "raw_cost", schema, numbers["cost"]) if "cost" in named else pl.lit(0.0),
         propensity=read_number(pl, "raw_propensity", schema, numbers["propensity"]) if "propensity" in named else none,
-        id=pl.col("raw_id").hash() if "id" in named else pl.lit(0, pl.UInt64),
+        id=_id_of(pl, schema) if "id" in named else pl.lit(0, pl.UInt64),
         chain=pl.when(pl.all_horizontal([key.is_not_null() for key in keys])).then(pl.struct(keys).hash()) if keys else none,
     )
     reason = pl.lit(0, pl.UInt8)
@@ -60,6 +60,11 @@ def _check_kinds(schema: Any, named: Mapping[str, str]) -> None:
         kind = schema[f"raw_{meaning}"]
         if kind.is_nested() or kind.is_object():
             raise ValueError(f"column {name!r} holds {kind}, and one value a row is needed: name another column")
+
+
+def _id_of(pl: Any, schema: Any) -> Any:
+    """The hash of an id; 0 where it is empty, which names nothing and is never repeated."""
+    return pl.when(is_blank(pl, "raw_id", schema)).then(pl.lit(0, pl.UInt64)).otherwise(pl.col("raw_id").hash())
 
 
 def segment_of(pl: Any, recipe: Recipe, schema: Any) -> Any:
