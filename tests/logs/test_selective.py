@@ -114,6 +114,14 @@ def test_a_free_log_shows_no_number_that_is_none(tmp_path: Path, capsys: pytest.
     assert {row["saving"] for row in points} == {None}
 
 
+@pytest.mark.parametrize("command", ["frontier", "recommend"])
+def test_a_log_without_a_success_is_refused(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    equal_arms(3, rate=0.0).write_csv(tmp_path / "log.csv")
+    assert main([command, str(tmp_path / "log.csv"), "--alpha", "0,0.1"]) == 2
+    shown = "no request succeeded: every reward in column 'reward' is 0; check --reward or --success"
+    assert capsys.readouterr().err.endswith(f"thrifty {command}: {shown}\n")
+
+
 def test_the_knee_does_not_depend_on_the_grid() -> None:
     rows = equal_arms(5, rows=4000).with_columns(segment=polars.format("s{}", polars.int_range(4000) % 3))
     log = Log(rows, Columns(segment="segment"))

@@ -25,6 +25,7 @@ from thrifty.logs.selective import (
 from thrifty.logs.sensitivity import hidden_odds
 from thrifty.logs.source import require_polars
 from thrifty.logs.success_cost import cost_per_success
+from thrifty.logs.summing import R
 from thrifty.problem import checked_alpha
 from thrifty.table import Table
 
@@ -107,6 +108,9 @@ def frontier(
     if not segments:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ValueError(f"no segment has two arms with enough rows to compare them ({reasons})")
+    if not any(each.sums.totals[:, R].any() for each in segments):
+        column = evidence.log.columns.reward
+        raise ValueError(f"no request succeeded: every reward in column {column!r} is 0; check --reward or --success")
     knees = {each.sums.name: knee([each]) for each in segments} | {OVERALL: knee(segments)}
     beliefs = evidence.beliefs({*grid, *knees.values()})
     rows, at_knee = [], []
