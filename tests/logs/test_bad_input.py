@@ -195,6 +195,15 @@ def test_wrong_propensities_are_left_out_and_counted(ask: Any) -> None:
     assert left_out(out) == {"propensity outside (0, 1]": 2, "no propensity": 1}
 
 
+def test_a_propensity_of_almost_nothing_is_left_out_and_counted(ask: Any) -> None:
+    rows = [f"{row},0.5" for row in good()]
+    rows[4] = rows[4][:-3] + "1e-300"
+    code, out, err = ask("arm,reward,cost,sent_at,id,p\n" + "\n".join(rows) + "\n", "--propensity", "p", "--json")
+    assert (code, err) == (0, "")
+    assert left_out(out) == {"propensity below 1e-9": 1}
+    assert "1 of 400 rows left out: propensity below 1e-9 (first in row 5, '1e-300')" in json.loads(out)["notes"]
+
+
 def test_too_many_arms_ask_for_another_column(ask: Any) -> None:
     text = "arm,reward,cost\n" + "".join(f"m{i},1,1\n" for i in range(1200))
     code, _, err = ask(text)

@@ -15,6 +15,8 @@ from thrifty.logs.recipe import Recipe
 from thrifty.logs.tally import EMPTY_LEVEL, REASONS
 
 _PLAIN = NumberStyle()
+LEAST_PROPENSITY = 1e-9
+"""A row whose arm had a smaller chance would weigh more than all others together."""
 
 
 def make_plan(part: Part, recipe: Recipe, context: Sequence[str] = ()) -> Any:
@@ -123,5 +125,6 @@ def _checks(pl: Any, recipe: Recipe, schema: Any) -> list[tuple[str, Any]]:
             ("no propensity", is_blank(pl, "raw_propensity", schema)),
             ("propensity is not a number", p.is_null()),
             ("propensity outside (0, 1]", ((p <= 0.0) | (p > 1.0)).fill_null(False)),
+            ("propensity below 1e-9", (p < LEAST_PROPENSITY).fill_null(False)),
         ]
     return checks

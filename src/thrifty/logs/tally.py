@@ -28,6 +28,7 @@ REASONS = (
     "no propensity",
     "propensity is not a number",
     "propensity outside (0, 1]",
+    "propensity below 1e-9",
     "ragged line",
     "blank line",
 )
@@ -46,6 +47,7 @@ SHOWN = {
     "negative cost": "cost",
     "propensity is not a number": "propensity",
     "propensity outside (0, 1]": "propensity",
+    "propensity below 1e-9": "propensity",
 }
 """The column whose value is shown for a reason."""
 
