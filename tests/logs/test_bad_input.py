@@ -91,6 +91,15 @@ def test_negative_and_infinite_costs_are_left_out_and_counted(ask: Any) -> None:
     assert left_out(out) == {"negative cost": 1, "cost is not a number": 1}
 
 
+def test_a_cost_beyond_all_bounds_is_left_out_and_counted(ask: Any) -> None:
+    rows = good()
+    rows[5] = "b,1,1e308,1700000300,r5"
+    code, out, err = ask(csv(rows), "--json")
+    assert (code, err) == (0, "")
+    assert left_out(out) == {"cost above 1e15": 1}
+    assert "1 of 400 rows left out: cost above 1e15 (first in row 6, '1e308')" in json.loads(out)["notes"]
+
+
 def test_times_out_of_order_are_counted_and_kept(ask: Any) -> None:
     rows = good()
     rows[10], rows[11] = rows[11], rows[10]

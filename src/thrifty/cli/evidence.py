@@ -18,7 +18,7 @@ _COLUMN_FLAGS = {
     "--segment": "the kind of request, one column or several separated by commas; without it all rows are one segment",
     "--time": "the time of the decision; without it the order of the rows counts",
     "--propensity": "the probability with which the arm was chosen; without it shares by segment and time are used",
-    "--id": "identifies a row; a second row with the same id is left out",
+    "--id": "identifies a row; a second row with the same id is left out, one without an id is kept",
     "--outcome-time": "the time when the outcome came back",
 }
 _COST_FLAGS = {

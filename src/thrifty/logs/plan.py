@@ -15,6 +15,9 @@ from thrifty.logs.recipe import Recipe
 from thrifty.logs.tally import EMPTY_LEVEL, REASONS
 
 _PLAIN = NumberStyle()
+MOST_COST = 1e15
+"""Sums and squares of larger costs are not exact any more, or no numbers at all."""
+
 LEAST_PROPENSITY = 1e-9
 """A row whose arm had a smaller chance would weigh more than all others together."""
 
@@ -119,6 +122,7 @@ def _checks(pl: Any, recipe: Recipe, schema: Any) -> list[tuple[str, Any]]:
             ("no cost", is_blank(pl, "raw_cost", schema)),
             ("cost is not a number", cost.is_null() | cost.is_infinite()),
             ("negative cost", (cost < 0.0).fill_null(False)),
+            ("cost above 1e15", (cost > MOST_COST).fill_null(False)),
         ]
     if "propensity" in named:
         checks += [

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from thrifty.arrays import Floats
 from thrifty.logs.cells import is_blank, read_number, read_seconds
 from thrifty.logs.numbers import NumberStyle
+from thrifty.logs.plan import MOST_COST
 from thrifty.logs.source import require_polars
 from thrifty.logs.times import TimeStyle
 from thrifty.suggestions import did_you_mean
@@ -16,7 +17,6 @@ from thrifty.suggestions import did_you_mean
 HOLDOUT, ROUTED = "holdout", "routed"
 DEADLINE_S = 3600.0
 FEWEST = 2
-MOST_COST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
