@@ -22,10 +22,23 @@ def add_to(commands: Any) -> None:
         example="thrifty leaderboard --enter my_policy.py --quick",
     )
     parser.add_argument("--enter", metavar="POLICIES", help=f"policies to add: {POLICIES}")
-    parser.add_argument("--quick", action="store_true", help="only a tenth of the runs")
+    parser.add_argument("--share", type=share_of_runs, default=1.0, metavar="S", help="of the runs, up to 1; default 1")
+    parser.add_argument("--quick", dest="share", action="store_const", const=0.1, help="only a tenth of the runs: --share 0.1")
     parser.add_argument("--only", metavar="TEXT", help="only instances whose name contains this")
     add_seed(parser, 1)
     parser.add_argument("--out", metavar="FILE.md", type=Path, help="write the page, and its picture beside it")
+
+
+def share_of_runs(text: str) -> float:
+    """A number above 0 and up to 1.
+
+    >>> share_of_runs("0.25")
+    0.25
+    """
+    share = float(text)
+    if not 0.0 < share <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, got {text}")
+    return share
 
 
 def run(options: argparse.Namespace) -> None:
@@ -43,8 +56,7 @@ def run(options: argparse.Namespace) -> None:
     _try_out(entered, chosen[0].horizon)
     try:
         with ProgressBar("playing", "instance") as bar:
-            share = 0.1 if options.quick else 1.0
-            board = play_in_stages(chosen, [*CONTENDERS, *entered], seed=options.seed, share=share, progress=bar)
+            board = play_in_stages(chosen, [*CONTENDERS, *entered], seed=options.seed, share=options.share, progress=bar)
     except BoardInterrupted as stopped:
         if stopped.board is not None:
             _show(stopped.board, options)
@@ -65,7 +77,7 @@ def _show(board: "Board", options: argparse.Namespace) -> None:
     from thrifty.reports.leaderboard import write_leaderboard
 
     if options.out:
-        command = "thrifty leaderboard" + (" --quick" if options.quick else "") + f" --out {options.out.name}"
+        command = "thrifty leaderboard" + (f" --share {options.share:g}" if options.share < 1.0 else "") + f" --out {options.out.name}"
         write_leaderboard(board, options.out, command=command)
     largest = {rank.policy: rank.largest for rank in board.minimax_ranking()}
     print(f"{'policy':<24} {'geometric mean':>20} {'worst ratio':>12} {'largest share of K^(1/3) T^(2/3)':>34}")

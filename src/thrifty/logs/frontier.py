@@ -67,7 +67,8 @@ class Frontier(Findings):
         knee = self.knee_points.filter(segment=OVERALL).to_dicts()[0]
         about = f"{self.evidence.aggregates.rows:,} rows, {len(self.knees) - 1} segments"
         saves = "has no cost to save" if math.isnan(knee["saving"]) else f"saves {knee['saving']:.1%}"
-        bought = f"at alpha {knee['alpha']:g} {saves} for {knee['given_up']:.1%} of the best quality"
+        lost = f"for {knee['given_up']:.1%} of the best quality" if knee["given_up"] > 0.0 else "without loss of quality"
+        bought = f"at alpha {knee['alpha']:g} {saves} {lost}"
         return f"{about}; {bought} ({self.verdict})"
 
     @property

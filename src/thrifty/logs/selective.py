@@ -169,12 +169,15 @@ def selective(target: Target, chosen: Sequence[ChosenArm], n_blocks: int, *, wit
 
 
 def with_ends(value: float, ends: Floats) -> Floats:
-    """(3,) the value, moved into its interval if need be, with the interval.
+    """(3,) the value with its interval, widened to hold the value if need be.
+
+    Where the choice was very close, the interval given the choice may lie beside the estimate. To move the value there would show a
+    quality that no rows have, and a quality given up below zero.
 
     >>> with_ends(3.0, np.array([1.0, 2.0])).tolist()
-    [2.0, 1.0, 2.0]
+    [3.0, 1.0, 3.0]
     """
-    return np.array([min(max(value, ends[0]), ends[1]), *ends])
+    return np.array([value, min(value, ends[0]), max(value, ends[1])])
 
 
 def _expected_highest(count: int) -> float:
