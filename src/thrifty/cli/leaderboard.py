@@ -77,7 +77,8 @@ def _show(board: "Board", options: argparse.Namespace) -> None:
     from thrifty.reports.leaderboard import write_leaderboard
 
     if options.out:
-        command = "thrifty leaderboard" + (f" --share {options.share:g}" if options.share < 1.0 else "") + f" --out {options.out.name}"
+        share = f" --share {options.share:g}" if options.share < 1.0 else ""
+        command = f"thrifty leaderboard{share} --out {options.out.name}"
         write_leaderboard(board, options.out, command=command)
     largest = {rank.policy: rank.largest for rank in board.minimax_ranking()}
     print(f"{'policy':<24} {'geometric mean':>20} {'worst ratio':>12} {'largest share of K^(1/3) T^(2/3)':>34}")
