@@ -50,7 +50,7 @@ def test_a_policy_of_ones_own_can_be_entered_and_the_page_is_written(tmp_path: P
 def test_the_published_page_has_every_policy_and_instance_and_the_leader_that_the_docs_name() -> None:
     docs = Path(__file__).parents[2] / "docs"
     page = (docs / "leaderboard.md").read_text()
-    assert "First by geometric mean: `cs-balance`" in page
-    assert "CS-Balance leads" in (docs / "theory" / "algorithms.md").read_text()
+    assert "First by geometric mean: `cof`" in page
+    assert "COF and CS-Balance lead" in (docs / "theory" / "algorithms.md").read_text()
     assert all(f"`{name}`" in page for name in CONTENDERS)
     assert all(f"| {entry.name} |" in page for entry in entries())
