@@ -135,8 +135,8 @@ def explain_refusal(error: BaseException, functions: Sequence[FunctionType]) -> 
                 where = max(_users_lines(text[: text.find("During")]), default=where, key=_line_number)
             return f"{where}: {_in_words(match.expand(reason))}"
     if type(error).__module__.startswith("numba") or _arose_in_numba(error):
-        said = _in_words(_first_sentence(text) or type(error).__name__)
-        return f"{where}: numba cannot compile it: {said} (THRIFTY_TRACE=1 shows all)"
+        complaint = _in_words(_first_sentence(text) or type(error).__name__)
+        return f"{where}: numba cannot compile it: {complaint} (THRIFTY_TRACE=1 shows all)"
     return f"{where}: the compiled rule raises {type(error).__name__}: {text:.200}"
 
 
