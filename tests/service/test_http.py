@@ -247,7 +247,8 @@ def test_keys_are_given_out_and_taken_back(
     key = capsys.readouterr().out.strip()
     assert key.startswith("thrifty_")
     store = open_store(url)
-    assert store.keys() == [(digest(key), "admin", "ann")]
+    (known,) = store.keys()
+    assert known[:3] == (digest(key), "admin", "ann")
     store.close()
     assert main(["keys", "ann", "--revoke", "--store", url]) == 0
     assert main(["keys", "ann", "--revoke", "--store", url]) == 2

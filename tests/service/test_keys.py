@@ -12,6 +12,7 @@ from tests.postgres import Postgres
 from tests.service.conftest import Service
 from tests.service.test_http import SMS, Caller, running
 from thrifty.cli.main import main
+from thrifty.service.keys import digest, written
 
 ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/decisions", {"router": "sms"}),
@@ -58,16 +59,25 @@ def test_keys_are_made_listed_and_revoked_while_the_service_runs(tmp_path: Path)
         assert statuses(client, vic) == [403, 403, 200, 200, 200, 200] + [403] * 4
         assert statuses(client, ann) == [200, 200, 200, 200, 200, 200, 200, 200, 201, 204]
         listed = client.get("/v1/keys", headers=bearer(vic))
-        assert listed.json() == {
-            "keys": [{"name": "ann", "role": "admin"}, {"name": "dan", "role": "decide,outcome"}, {"name": "vic", "role": "view"}]
-        }
+        shown = [(key["name"], key["role"], key["expires_at"], key["expired"]) for key in listed.json()["keys"]]
+        assert shown == [("ann", "admin", None, False), ("dan", "decide,outcome", None, False), ("vic", "view", None, False)]
+        assert all(time.time() - 60 < key["made_at"] <= key["used_at"] <= time.time() for key in listed.json()["keys"])
+        assert not any(secret in listed.text for key in (ann, dan, vic) for secret in (key, digest(key)))
         assert client.delete("/v1/keys/dan", headers=bearer(ann)).status_code == 204
         assert client.delete("/v1/keys/dan", headers=bearer(ann)).status_code == 404
         assert client.post("/v1/decisions", json={"router": "sms"}, headers=bearer(dan)).status_code == 401
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"name": ""}, {"name": "x", "role": "king"}, {"name": "x", "role": "admin,"}, {"name": "x", "colour": 1}]
+    "body",
+    [
+        {},
+        {"name": ""},
+        {"name": "x", "role": "king"},
+        {"name": "x", "role": "admin,"},
+        {"name": "x", "colour": 1},
+        *({"name": "x", "days": days} for days in (0, -1, 1e9, "1", True)),
+    ],
 )
 def test_wrong_keys_are_refused(tmp_path: Path, body: Any) -> None:
     with running(tmp_path, admin_key="k") as client:
@@ -117,6 +127,30 @@ def test_replicas_notice_keys_within_a_second(tmp_path: Path, postgres: Postgres
             assert two.get("/v1/routers", headers=bearer(key)).status_code == 401
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_key_expires_and_says_so(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    more = {} if kind == "sqlite" else {"store": request.getfixturevalue("postgres").database()}
+    with running(tmp_path, {"k": "admin"}, **more) as client:
+        answer = client.post("/v1/keys", json={"name": "vic", "role": "view", "days": 2 / 86_400}, headers=bearer("k"))
+        vic, expires_at = answer.json()["key"], answer.json()["expires_at"]
+        assert 1.0 < expires_at - time.time() <= 2.0
+        assert client.get("/v1/routers", headers=bearer(vic)).status_code == 200
+        time.sleep(max(0.0, expires_at - time.time()) + 0.01)
+        refused = client.get("/v1/routers", headers=bearer(vic))
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "expired")
+        assert vic not in refused.text
+        assert client.post("/v1/decisions", json={"router": "sms"}, headers=bearer(vic)).json()["error"]["code"] == "expired"
+        _, listed = client.get("/v1/keys", headers=bearer("k")).json()["keys"]
+        assert (listed["name"], listed["expires_at"], listed["expired"]) == ("vic", expires_at, True)
+        assert listed["made_at"] <= listed["used_at"] < expires_at
+        assert client.delete("/v1/keys/vic", headers=bearer("k")).status_code == 204
+        assert client.get("/v1/routers", headers=bearer(vic)).json()["error"]["code"] == "key"
+        used_at = {key["name"]: key["used_at"] for key in client.get("/v1/keys", headers=bearer("k")).json()["keys"]}
+    with running(tmp_path, **more) as client:  # the last use is kept
+        (stored,) = client.app.store.keys()
+        assert used_at["k"] <= stored.used_at <= time.time()
+
+
 def test_each_key_has_a_rate(tmp_path: Path) -> None:
     with running(tmp_path, {"ann": "admin", "dan": "decide"}, rate_limit=5.0) as client:
         client.put("/v1/routers/sms", json=SMS, headers=bearer("ann"))
@@ -146,16 +180,23 @@ def test_the_command_makes_keys_in_a_running_service(
     code, ann = keys("ann", "--role", "admin", "--url", service.url)
     assert (code, ann.startswith("thrifty_")) == (0, True)
     assert keys("--list", "--url", service.url)[0] == 2
-    assert keys("--list", "--url", service.url, "--key", ann) == (0, "ann\tadmin")
+    code, said = keys("--list", "--url", service.url, "--key", ann)
+    assert said.splitlines()[0].split("\t") == ["name", "role", "made", "last used", "expires"]
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    name, role, made, used, expires = said.splitlines()[1].split("\t")
+    assert (name, role, made[:10], used[:10], expires) == ("ann", "admin", today, today, "-")
     monkeypatch.setenv("THRIFTY_KEY", ann)
-    code, vic = keys("vic / o", "--role", "view", "--url", service.url)
+    code, vic = keys("vic / o", "--role", "view", "--days", "1.5", "--url", service.url)
+    ends = [written(time.time() + 1.5 * 86_400 - past) for past in (0, 60)]
+    assert keys("--list", "--url", service.url)[1].splitlines()[2].split("\t")[4] in ends
     assert httpx.get(f"{service.url}/v1/routers", headers=bearer(vic)).status_code == 200
     assert keys("vic / o", "--revoke", "--url", service.url) == (0, "no key of vic / o is valid any more")
     assert httpx.get(f"{service.url}/v1/routers", headers=bearer(vic)).status_code == 401
     assert keys("ann", "--url", "http://127.0.0.1:9")[0] == 2
     code, said = keys("bob", "--store", service.store)
     assert (code, "in use" in said, "--url" in said) == (2, True, True)
-    assert keys("--list", "--store", service.store) == (0, "ann\tadmin")  # which only reads
+    code, said = keys("--list", "--store", service.store)  # which only reads
+    assert (code, said.splitlines()[1].split("\t")[:2]) == (0, ["ann", "admin"])
 
 
 def test_the_command_makes_no_store_by_accident(
@@ -171,7 +212,8 @@ def test_the_command_makes_no_store_by_accident(
     assert not list(tmp_path.iterdir())
     assert main(["keys", "ann", "--create"]) == 0
     assert main(["keys", "--list"]) == 0
-    assert capsys.readouterr().out.endswith("ann\tdecide,outcome\n")
-    for wrong in (["keys"], ["keys", "ann", "--list"], ["keys", "ann", "--role", "king"]):
+    assert capsys.readouterr().out.splitlines()[-1].split("\t")[:2] == ["ann", "decide,outcome"]
+    days = [["keys", "ann", "--days", days] for days in ("0", "-1", "nan", "1e9")]
+    for wrong in (["keys"], ["keys", "ann", "--list"], ["keys", "ann", "--role", "king"], ["keys", "--list", "--days", "3"], *days):
         assert main(wrong) == 2
     assert {path.name for path in tmp_path.iterdir()} >= {"other.db"}

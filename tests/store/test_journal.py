@@ -215,12 +215,26 @@ def test_revoked_keys_are_not_valid_and_still_close_the_service(url: str) -> Non
     store.add_key("d3", "bob", "decide")
     assert store.remove_keys("ann") == 2
     assert store.remove_keys("ann") == 0
-    assert store.keys() == [("d3", "decide", "bob")]
+    (bob,) = store.keys()
+    assert bob[:3] == ("d3", "decide", "bob")
     assert store.remove_keys("bob") == 1
     assert store.keys() == []
     store.close()
     store = open_store(url)
     assert (store.keys(), store.keys_required) == ([], True)
+    store.close()
+
+
+def test_a_key_keeps_when_it_was_made_used_and_expires(url: str) -> None:
+    store, before = open_store(url), time.time()
+    store.add_key("d1", "ann", "admin", expires_at=2e9)
+    store.add_key("d2", "bob", "view")
+    store.note_uses({"d1": 50.0, "d2": 20.0, "unknown": 10.0})
+    store.note_uses({"d1": 40.0, "d2": 60.0})
+    ann, bob = sorted(store.keys())
+    assert (ann[:4], ann.used_at) == (("d1", "admin", "ann", 2e9), 50.0)
+    assert (bob.expires_at, bob.used_at) == (None, 60.0)
+    assert before <= ann.made_at <= bob.made_at <= time.time()
     store.close()
 
 

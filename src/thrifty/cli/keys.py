@@ -2,8 +2,11 @@
 
 import argparse
 import os
+import time
 from pathlib import Path
 from typing import Any
+
+MOST_DAYS = 36_500
 
 
 def add_to(commands: Any) -> None:
@@ -15,7 +18,8 @@ def add_to(commands: Any) -> None:
         default="decide,outcome",
         help="decide, outcome, view or admin, or several of them separated by commas; default %(default)s",
     )
-    parser.add_argument("--list", action="store_true", help="show the names and roles of all keys")
+    parser.add_argument("--days", type=float, help="days until the key expires; default: it never does")
+    parser.add_argument("--list", action="store_true", help="show all keys: name, roles, when made, last used and expiring")
     parser.add_argument("--revoke", action="store_true", help="revoke all keys of this name")
     parser.add_argument("--url", help="the address of a running service, such as http://127.0.0.1:8321")
     parser.add_argument("--key", help="an admin key for --url; THRIFTY_KEY in the environment is safer")
@@ -32,6 +36,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.list == (options.name is not None):
         raise ValueError("give a name, or --list and no name")
+    if options.days is not None and (options.list or options.revoke or not 0.0 < options.days <= MOST_DAYS):
+        raise ValueError(f"--days goes with a new key and must be above 0 and at most {MOST_DAYS}, got {options.days:g}")
     role = checked_roles(options.role)
     if options.url is not None:
         print(_through_service(options, role))
@@ -54,19 +60,20 @@ def _through_service(options: argparse.Namespace, role: str) -> str:
             elif options.revoke:
                 answer = http.delete(f"{url}/{_quoted(options.name)}")
             else:
-                answer = http.post(url, json={"name": options.name, "role": role})
+                days = {} if options.days is None else {"days": options.days}
+                answer = http.post(url, json={"name": options.name, "role": role, **days})
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ValueError(f"{options.url} cannot be reached: {error}") from None
     if answer.is_error:
         raise ValueError(f"{options.url} answered {answer.status_code}: {_message(answer)}")
     if options.list:
-        return _table([(key["name"], key["role"]) for key in answer.json()["keys"]])
+        return _table(answer.json()["keys"])
     return f"no key of {options.name} is valid any more" if options.revoke else str(answer.json()["key"])
 
 
 def _in_store(options: argparse.Namespace, role: str) -> str:
     from thrifty.service.keys import digest, make_key
-    from thrifty.store import StoreError, open_store
+    from thrifty.store import StoredKey, StoreError, open_store
 
     url, key = options.store or os.environ.get("THRIFTY_STORE") or "sqlite:///thrifty.db", make_key()
     file = url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else None
@@ -76,10 +83,11 @@ def _in_store(options: argparse.Namespace, role: str) -> str:
         store = open_store(url, reading=options.list)
         try:
             if options.list:
-                known: list[tuple[str, str, str]] = store.keys()
-                return _table([(name, granted) for _, granted, name in known])
+                known: list[StoredKey] = store.keys()
+                return _table([each._asdict() for each in sorted(known, key=lambda each: each.name)])
             if not options.revoke:
-                store.add_key(digest(key), options.name, role)
+                expires_at = None if options.days is None else time.time() + 86_400 * options.days
+                store.add_key(digest(key), options.name, role, expires_at=expires_at)
             elif not store.remove_keys(options.name):
                 raise ValueError(f"there is no key of the name {options.name!r}")
         finally:
@@ -90,8 +98,17 @@ def _in_store(options: argparse.Namespace, role: str) -> str:
     return f"no key of {options.name} is valid any more" if options.revoke else key
 
 
-def _table(keys: list[tuple[str, str]]) -> str:
-    return "\n".join(f"{name}\t{role}" for name, role in sorted(keys)) or "there are no keys"
+def _table(keys: list[dict[str, Any]]) -> str:
+    from thrifty.service.keys import written
+
+    columns = ("made_at", "used_at", "expires_at")
+    rows = [[_printable(key["name"]), key["role"], *(written(key.get(column)) for column in columns)] for key in keys]
+    lines = ["\t".join(row) for row in [["name", "role", "made", "last used", "expires"], *rows]]
+    return "\n".join(lines) if keys else "there are no keys"
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
 
 
 def _quoted(name: str) -> str:

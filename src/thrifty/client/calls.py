@@ -195,13 +195,24 @@ def explain(router: str, segment: str = "") -> Call[dict[str, Any]]:
 
 
 def keys() -> Call[list[dict[str, Any]]]:
-    """The valid keys: names and roles, never the keys themselves."""
+    """The keys that were not revoked: names, roles, and when they were made, last used and expire; never the keys themselves."""
     return Call("GET", "/v1/keys", lambda answer: list(answer["keys"]))
 
 
-def add_key(name: str, role: str = "decide,outcome") -> Call[str]:
-    """A new key, which the service shows this once and keeps as a digest. Roles are separated by commas."""
-    return Call("POST", "/v1/keys", lambda answer: str(answer["key"]), {"name": name, "role": role}, idempotent=False)
+def add_key(name: str, role: str = "decide,outcome", *, days: float | None = None) -> Call[str]:
+    """A new key, which the service shows this once and keeps as a digest.
+
+    Parameters
+    ----------
+    role : roles separated by commas
+    days : until it expires; None for never
+
+    >>> add_key("shop", days=90).body
+    {'name': 'shop', 'role': 'decide,outcome', 'days': 90}
+
+    """
+    body = {"name": name, "role": role} if days is None else {"name": name, "role": role, "days": days}
+    return Call("POST", "/v1/keys", lambda answer: str(answer["key"]), body, idempotent=False)
 
 
 def revoke_keys(name: str) -> Call[None]:

@@ -7,7 +7,8 @@ from typing import Any
 from thrifty.service.config import Config
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.hot_path import Headers
-from thrifty.service.keys import KeyRing, RateLimits, digest
+from thrifty.service.keys import KeyRing, RateLimits, digest, written
+from thrifty.store import StoredKey, StoreError
 
 
 class Access:
@@ -20,6 +21,7 @@ class Access:
     def __init__(self, config: Config, store: Any) -> None:
         self._config, self._store = config, store
         self._limits = RateLimits(config.rate_limit)
+        self._used_at: dict[str, float] = {}  # by digest, since the last `note_uses`
         self.keys = KeyRing([])
         self.refresh()
         if not self.keys and not config.loopback:
@@ -32,10 +34,10 @@ class Access:
         """Read the keys again."""
         keys = list(self._store.keys())
         if self._config.admin_key:
-            keys.append((digest(self._config.admin_key), "admin", "admin"))
+            keys.append(StoredKey(digest(self._config.admin_key), "admin", "admin", None, None, None))
         required = self.keys.required or bool(keys) or self._store.keys_required
         self.keys = KeyRing(keys, required=required)
-        self._limits.keep(key for key, _, _ in keys)
+        self._limits.keep(key.digest for key in keys)
 
     def authorise(self, headers: Headers, role: str) -> None:
         """Raise a ServiceProblemError unless the request carries a key for `role` that has requests left."""
@@ -44,12 +46,34 @@ class Access:
         found = self.keys.find(presented(headers))
         if found is None:
             raise ServiceProblemError(401, "key", "a valid key is needed: Authorization: Bearer KEY")
+        now = time.time()
+        if found.is_expired(now):
+            raise ServiceProblemError(
+                401, "expired", f"this key expired at {written(found.expires_at)}: ask whoever runs the service for a new one"
+            )
+        self._used_at[found.digest] = now
         wait_s = self._limits.take(found.digest, time.monotonic())
         if wait_s > 0.0:
             message = f"this key may make {self._config.rate_limit:g} requests a second; try again in {math.ceil(wait_s)} s"
             raise ServiceProblemError(429, "rate", message, retry_s=wait_s)
         if not found.allows(role):
             raise ServiceProblemError(403, "role", f"this key has not the role {role}")
+
+    def note_uses(self) -> None:
+        """Store when keys were used; called now and then."""
+        used_at, self._used_at = self._used_at, {}
+        try:
+            if used_at:
+                self._store.note_uses(used_at)
+        except StoreError:
+            self._used_at = {**used_at, **self._used_at}
+            raise
+
+    def listed(self) -> list[StoredKey]:
+        """All keys of the store by name, with their last use as it is known here."""
+        used_at, known = self._used_at, self._store.keys()
+        found = [key._replace(used_at=used_at.get(key.digest, key.used_at)) for key in known]
+        return sorted(found, key=lambda key: (key.name, key.made_at or 0.0))
 
     def who(self, headers: Headers, client: Any) -> str:
         """Who asks, for the log: the name of the key, if there is one, and the address."""

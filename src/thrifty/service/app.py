@@ -37,6 +37,9 @@ TICK_S = 0.25
 PRUNE_EVERY_S = 3600.0
 """How often old decisions are deleted, where the configuration says so."""
 
+NOTE_USES_S = 60.0
+"""How often the last uses of keys are stored."""
+
 _JSON = (b"content-type", b"application/json")
 
 
@@ -51,7 +54,7 @@ class App:
         self.checks, self.connections = RequestChecks(config), Connections(config)
         self.routers = Routers(store)
         self.started = self.draining = False
-        self._prune_at = time.monotonic()
+        self._prune_at = self._note_uses_at = time.monotonic()
         self.requests: dict[tuple[str, int], int] = {}
         self.seconds: dict[str, float] = {}
         authorise = self.access.authorise
@@ -154,7 +157,7 @@ class App:
         writer.callbacks.remove(committed)
         writer.begin_soon = None
         self.hot_path.slow.close()
-        await asyncio.to_thread(self.routers.close)
+        await asyncio.to_thread(self._close)
         log.info("stopped")
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -187,12 +190,22 @@ class App:
 
     def _look_around(self) -> None:
         self.routers.expire()
+        if time.monotonic() >= self._note_uses_at:
+            self._note_uses_at = time.monotonic() + NOTE_USES_S
+            self.access.note_uses()
         if self.config.keep_days and time.monotonic() >= self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_EVERY_S
             self.routers.prune(time.time() - 86_400 * self.config.keep_days)
         if self.store.shared and self.store.check() == "ready":
             self.routers.follow()
             self.access.refresh()
+
+    def _close(self) -> None:
+        try:
+            self.access.note_uses()
+        except StoreError as error:
+            log.warning("the last uses of keys are not stored", extra={"facts": {"error": str(error)}})
+        self.routers.close()
 
 
 async def _send(send: Send, status: int, body: bytes, headers: Any) -> None:

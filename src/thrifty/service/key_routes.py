@@ -1,5 +1,6 @@
 """Routes of keys: made, listed and revoked while the service runs."""
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,14 +34,26 @@ class KeyRoutes:
             raise ServiceProblemError(
                 422, "value", "the first key must have the role admin: from then on every request needs a key, also to make one"
             )
-        key = make_key()
-        await run_in_threadpool(self._add, wanted, key)
-        return JSONResponse({"name": wanted.name, "role": wanted.role, "key": key}, status_code=201)
+        key, expires_at = make_key(), None if wanted.days is None else time.time() + 86_400 * wanted.days
+        await run_in_threadpool(self._add, wanted, key, expires_at)
+        answer = {"name": wanted.name, "role": wanted.role, "key": key, "expires_at": expires_at}
+        return JSONResponse(answer, status_code=201)
 
     async def show(self, _request: Request) -> Response:
-        """Names and roles of all keys in the store."""
-        keys = await run_in_threadpool(self.app.store.keys)
-        return JSONResponse({"keys": sorted(({"name": name, "role": role} for _, role, name in keys), key=lambda key: key["name"])})
+        """All keys in the store: names, roles and times, never the keys or their digests."""
+        keys, now = await run_in_threadpool(self.app.access.listed), time.time()
+        shown = [
+            {
+                "name": key.name,
+                "role": key.role,
+                "made_at": key.made_at,
+                "used_at": key.used_at,
+                "expires_at": key.expires_at,
+                "expired": key.expires_at is not None and now >= key.expires_at,
+            }
+            for key in keys
+        ]
+        return JSONResponse({"keys": shown})
 
     async def revoke(self, request: Request) -> Response:
         """Take back all keys of a name."""
@@ -49,8 +62,8 @@ class KeyRoutes:
             raise ServiceProblemError(404, "name", f"there is no key of the name {name!r:.80}")
         return Response(status_code=204)
 
-    def _add(self, wanted: KeyRequest, key: str) -> None:
-        self.app.store.add_key(digest(key), wanted.name, wanted.role)
+    def _add(self, wanted: KeyRequest, key: str, expires_at: float | None) -> None:
+        self.app.store.add_key(digest(key), wanted.name, wanted.role, expires_at=expires_at)
         self.app.access.refresh()
 
     def _remove(self, name: str) -> int:

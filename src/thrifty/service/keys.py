@@ -3,8 +3,9 @@
 import hashlib
 import hmac
 import secrets
+import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROLES = ("decide", "outcome", "view", "admin")
 """What a key may do: view may read everything and change nothing, admin may do everything."""
@@ -39,12 +40,26 @@ def checked_roles(roles: str) -> str:
     return roles
 
 
+def written(at: float | None) -> str:
+    """A time for people, to the minute, in UTC.
+
+    >>> written(1_800_000_000), written(None)
+    ('2027-01-15 08:00 UTC', '-')
+    """
+    return "-" if at is None else time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+
+
 class Key(NamedTuple):
     """A key that was given out."""
 
     digest: str
     roles: frozenset[str]
     name: str
+    expires_at: float | None = None
+
+    def is_expired(self, now: float) -> bool:
+        """True from the time on at which it expires."""
+        return self.expires_at is not None and now >= self.expires_at
 
     def allows(self, role: str) -> bool:
         """Whether it may act in a role."""
@@ -52,22 +67,24 @@ class Key(NamedTuple):
 
 
 class KeyRing:
-    """The valid keys. Where none is required everything is allowed: the service then listens on loopback only.
+    """The keys that were not revoked. Where none is required everything is allowed: the service then listens on loopback only.
 
     >>> ring = KeyRing([(digest("secret"), "decide", "ann")])
     >>> ring.allows("secret", "decide"), ring.allows("secret", "admin"), ring.allows("wrong", "decide")
     (True, False, None)
     """
 
-    def __init__(self, keys: Iterable[tuple[str, ...]], *, required: bool | None = None) -> None:
-        self._keys = [(known.encode(), Key(known, frozenset(roles.split(",")), "".join(name))) for known, roles, *name in keys]
+    def __init__(self, keys: Iterable[tuple[Any, ...]], *, required: bool | None = None) -> None:
+        self._keys = [
+            (known.encode(), Key(known, frozenset(roles.split(",")), *(more[:2] or ("",)))) for known, roles, *more in keys
+        ]
         self.required = bool(self._keys) if required is None else required
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
     def find(self, key: str | None) -> Key | None:
-        """The key that was presented, if it is valid. It looks at every key, however early one fits."""
+        """The key that was presented, if it is known, expired or not. It looks at every key, however early one fits."""
         found, fits = None, digest(key or "").encode()
         for known, each in self._keys:
             if hmac.compare_digest(known, fits):
@@ -75,11 +92,11 @@ class KeyRing:
         return None if key is None else found
 
     def allows(self, key: str | None, role: str) -> bool | None:
-        """Whether a key may act in a role; None when there is no such key."""
+        """Whether a key may act in a role; None when there is no such key, or it has expired."""
         if not self.required:
             return True
         found = self.find(key)
-        return None if found is None else found.allows(role)
+        return None if found is None or found.is_expired(time.time()) else found.allows(role)
 
 
 class RateLimits:

@@ -88,10 +88,11 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
 
 
 class KeyRequest(Struct, forbid_unknown_fields=True):
-    """A key to be made: whom it is for, and what it may do (roles separated by commas)."""
+    """A key to be made: whom it is for, what it may do (roles separated by commas), and for how many days (else for ever)."""
 
     name: Text
     role: Annotated[str, Meta(pattern=f"^({_ROLE})(,({_ROLE}))*$", max_length=100)] = "decide,outcome"
+    days: Annotated[float, Meta(gt=0.0, le=36_500.0)] | None = None
 
 
 class KeyAnswer(Struct):
@@ -100,17 +101,22 @@ class KeyAnswer(Struct):
     name: str
     role: str
     key: str
+    expires_at: float | None
 
 
 class KeyEntry(Struct):
-    """A valid key."""
+    """A key that was not revoked. Times are seconds since 1970; the last use is known to the minute."""
 
     name: str
     role: str
+    made_at: float | None
+    used_at: float | None
+    expires_at: float | None
+    expired: bool
 
 
 class KeyList(Struct):
-    """All valid keys of the store."""
+    """All keys of the store that were not revoked."""
 
     keys: list[KeyEntry]
 

@@ -62,7 +62,7 @@ def _key_paths() -> dict[str, Any]:
     make = _operation("make a key, which is shown once", None, body=_ref("KeyRequest"), created=_ref("KeyAnswer"), role="admin")
     revoke = _operation("revoke all keys of a name", None, errors={"404": "there is no such key"}, role="admin")
     return {
-        "/v1/keys": {"post": make, "get": _operation("list the names and roles of keys", _ref("KeyList"))},
+        "/v1/keys": {"post": make, "get": _operation("list keys: names, roles, when made, last used, expiring", _ref("KeyList"))},
         "/v1/keys/{key_name}": {"parameters": [_parameter("key_name", minLength=1)], "delete": revoke},
     }
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
+from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoredKey, StoreError
 
-__all__ = ["CHANGE", "DECISION", "OUTCOME", "Journal", "Row", "StoreError", "open_store"]
+__all__ = ["CHANGE", "DECISION", "OUTCOME", "Journal", "Row", "StoreError", "StoredKey", "open_store"]
 
 
 def open_store(url: str, *, reading: bool = False, degraded_s: float = 60.0, create: bool = True) -> Any:

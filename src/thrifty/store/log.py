@@ -1,6 +1,6 @@
 """Rows of the append-only log, and two interfaces: `Journal` (the log of one router), `Store` (all logs, snapshots, API keys)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
@@ -35,6 +35,17 @@ class Row(NamedTuple):
 
 Placed = tuple[int, Row]
 """A row with its position in the log."""
+
+
+class StoredKey(NamedTuple):
+    """An API key as the store has it. Times are seconds since 1970; None where there is none, or where it is not known."""
+
+    digest: str
+    role: str
+    name: str
+    expires_at: float | None
+    made_at: float | None
+    used_at: float | None
 
 
 class StoreError(Exception):
@@ -175,11 +186,14 @@ class Store(Protocol):
     def row_at(self, position: int) -> tuple[str, Row] | None:
         """The router and the row of a position, voided or not; None if there is no row."""
 
-    def keys(self) -> list[tuple[str, str, str]]:
-        """Digest, roles and name of every valid API key."""
+    def keys(self) -> list[StoredKey]:
+        """Every API key that was not revoked, expired ones included."""
 
-    def add_key(self, digest: str, name: str, role: str) -> None:
+    def add_key(self, digest: str, name: str, role: str, *, expires_at: float | None = None) -> None:
         """Store the digest of an API key."""
+
+    def note_uses(self, used_at: Mapping[str, float]) -> None:
+        """Store when keys were last used, by digest; earlier times than the known ones change nothing."""
 
     def remove_keys(self, name: str) -> int:
         """Revoke all API keys of a name; returns how many there were. The store remembers that they existed."""
@@ -227,7 +241,7 @@ LOGGED = (
 )
 """SQL that both databases understand: the names of all routers that have a log, by one index search for each."""
 
-KEYS = "SELECT digest, role, name FROM keys WHERE NOT revoked"
+KEYS = f"SELECT {', '.join(StoredKey._fields)} FROM keys WHERE NOT revoked"
 
 
 def read_pages(router: str, after: int, page: Callable[[int], list[Placed]], pruned: Callable[[], int]) -> Iterator[Placed]:

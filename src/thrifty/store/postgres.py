@@ -2,14 +2,15 @@
 
 import logging
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from thrifty.store.log import CHANGE, KEYS, LOGGED, Row, StoreError
+from thrifty.store.log import CHANGE, KEYS, LOGGED, Row, StoredKey, StoreError
 from thrifty.store.open_decisions import OpenDecisions
 from thrifty.store.postgres_journal import PostgresJournal
 from thrifty.store.postgres_outbox import COMMIT_TIMEOUT_S
@@ -106,17 +107,26 @@ class PostgresStore:
         """True once any API key was added, even if all keys are revoked by now."""
         return bool(self.query("SELECT EXISTS (SELECT FROM keys)")[0][0])
 
-    def keys(self) -> list[tuple[str, str, str]]:
-        """Digest, roles and name of every valid API key."""
-        return self.query(KEYS)
+    def keys(self) -> list[StoredKey]:
+        """Every API key that was not revoked, expired ones included."""
+        return [StoredKey(*row) for row in self.query(KEYS)]
 
-    def add_key(self, digest: str, name: str, role: str) -> None:
+    def add_key(self, digest: str, name: str, role: str, *, expires_at: float | None = None) -> None:
         """Store the digest of an API key."""
         text = (
-            "INSERT INTO keys (digest, name, role) VALUES (%s, %s, %s) "
-            "ON CONFLICT (digest) DO UPDATE SET name = excluded.name, role = excluded.role, revoked = false"
+            "INSERT INTO keys (digest, name, role, expires_at, made_at) VALUES (%s, %s, %s, %s, %s) "
+            "ON CONFLICT (digest) DO UPDATE SET name = excluded.name, role = excluded.role, expires_at = excluded.expires_at, "
+            "made_at = excluded.made_at, used_at = NULL, revoked = false"
         )
-        self.query(text, (digest, name, role))
+        self.query(text, (digest, name, role, expires_at, time.time()))
+
+    def note_uses(self, used_at: Mapping[str, float]) -> None:
+        """Store when keys were last used, by digest; earlier times than the known ones change nothing."""
+        text = (
+            "UPDATE keys SET used_at = greatest(keys.used_at, used.at) "
+            "FROM unnest(%s::text[], %s::double precision[]) AS used (digest, at) WHERE keys.digest = used.digest"
+        )
+        self.query(text, (list(used_at), list(used_at.values())))
 
     def remove_keys(self, name: str) -> int:
         """Revoke all API keys of a name; returns how many there were. Their rows stay, marked as revoked."""

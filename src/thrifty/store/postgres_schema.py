@@ -32,6 +32,10 @@ MIGRATIONS = (
     ALTER TABLE keys ADD COLUMN revoked boolean NOT NULL DEFAULT false;
     CREATE TABLE settled (router text NOT NULL, block bigint NOT NULL, PRIMARY KEY (router, block));
     """,
+    """
+    ALTER TABLE keys ADD COLUMN expires_at double precision, ADD COLUMN made_at double precision,
+        ADD COLUMN used_at double precision;
+    """,
 )
 """Numbered by their place; schema_version has a row for each that was run."""
 

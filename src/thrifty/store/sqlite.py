@@ -3,14 +3,16 @@
 import os
 import sqlite3
 import threading
+import time
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from thrifty.store.group_commit import GroupCommit
-from thrifty.store.log import KEYS, LOGGED, Row, StoreError
+from thrifty.store.log import KEYS, LOGGED, Row, StoredKey, StoreError
 from thrifty.store.open_decisions import OpenDecisions
 from thrifty.store.sqlite_backup import back_up
 from thrifty.store.sqlite_file import connect_reading, connect_writing, lock_file, require_file
@@ -118,13 +120,21 @@ class SqliteStore:
         """True once any API key was added, even if all keys are revoked by now."""
         return bool(self.query("SELECT EXISTS (SELECT 1 FROM keys)")[0][0])
 
-    def keys(self) -> list[tuple[str, str, str]]:
-        """Digest, roles and name of every valid API key."""
-        return self.query(KEYS)
+    def keys(self) -> list[StoredKey]:
+        """Every API key that was not revoked, expired ones included."""
+        return [StoredKey(*row) for row in self.query(KEYS)]
 
-    def add_key(self, digest: str, name: str, role: str) -> None:
+    def add_key(self, digest: str, name: str, role: str, *, expires_at: float | None = None) -> None:
         """Store the digest of an API key."""
-        self.execute("INSERT OR REPLACE INTO keys (digest, name, role) VALUES (?, ?, ?)", digest, name, role)
+        text = "INSERT OR REPLACE INTO keys (digest, name, role, expires_at, made_at) VALUES (?, ?, ?, ?, ?)"
+        self.execute(text, digest, name, role, expires_at, time.time())
+
+    def note_uses(self, used_at: Mapping[str, float]) -> None:
+        """Store when keys were last used, by digest; earlier times than the known ones change nothing."""
+        text, position = "UPDATE keys SET used_at = max(coalesce(used_at, 0), ?) WHERE digest = ?", 0
+        for digest, at in used_at.items():
+            position = self.writer.append((text, (at, digest)), self.writer.generation)
+        self.writer.wait(position)
 
     def remove_keys(self, name: str) -> int:
         """Revoke all API keys of a name; returns how many there were. Their rows stay, marked as revoked."""

@@ -32,6 +32,11 @@ MIGRATIONS = (
     ) STRICT;
     CREATE TABLE settled (router TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (router, block)) STRICT, WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE keys ADD COLUMN expires_at REAL;
+    ALTER TABLE keys ADD COLUMN made_at REAL;
+    ALTER TABLE keys ADD COLUMN used_at REAL;
+    """,
 )
 
 
