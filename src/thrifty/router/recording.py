@@ -40,6 +40,8 @@ def record_soon(
                 if isinstance(row, str):
                     return row, position
                 position = router.log.add_outcome(state, row, slot)
+                if router.rewards is not None and row.code == "recorded" and row.value is not None:
+                    router.rewards.add(str(row.arm), row.value)
                 router.moved_on()
                 return row.code, position
         if not cold and router.log.journal is not None:

@@ -20,6 +20,7 @@ from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.recording import load, record_soon
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
+from thrifty.router.reward_histogram import RewardHistogram
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_price
 from thrifty.router.snapshots import Snapshots
 from thrifty.router.state import State
@@ -95,6 +96,7 @@ class Router(RouterView):
 
     def _open(self, fresh: State, store: Any, background: bool) -> None:
         self.name, self.lock, self._background = fresh.name, threading.RLock(), background
+        self.rewards = RewardHistogram() if background else None  # for the metrics of a service
         journal = None if store is None else store.journal(fresh.name)
         self._fresh = fresh
         if journal is None:

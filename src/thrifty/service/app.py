@@ -18,7 +18,9 @@ from thrifty.service.config import Config
 from thrifty.service.connections import Connections
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.hot_path import ROLES, HotPath
+from thrifty.service.metrics import Metrics
 from thrifty.service.request_checks import RequestChecks, has_body
+from thrifty.service.request_counts import RequestCounts
 from thrifty.service.routers import Routers
 from thrifty.store import StoreError
 from thrifty.store.group_commit import GroupCommit
@@ -55,8 +57,8 @@ class App:
         self.routers = Routers(store)
         self.started = self.draining = False
         self._prune_at = self._note_uses_at = time.monotonic()
-        self.requests: dict[tuple[str, int], int] = {}
-        self.seconds: dict[str, float] = {}
+        self.counts, self.metrics = RequestCounts(), Metrics(self)
+        self.count = self.counts.add
         authorise = self.access.authorise
         self.hot_path = HotPath(self.routers, max_batch=config.max_batch, authorise=authorise, count=self.count)
         self._admin = build_admin(self)
@@ -99,11 +101,6 @@ class App:
             self.hot_path.refuse(problem, path, started, reply)
         status, body, headers = await answered
         await _send(send, status, body, headers)
-
-    def count(self, route: str, status: int, seconds: float) -> None:
-        """For the metrics."""
-        self.requests[route, status] = self.requests.get((route, status), 0) + 1
-        self.seconds[route] = self.seconds.get(route, 0.0) + seconds
 
     def who(self, scope: Scope) -> str:
         """Who asks, for the log."""

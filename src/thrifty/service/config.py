@@ -45,6 +45,10 @@ class Config:
     rate_limit: float = setting(0.0, "requests a second for each key, at most; 0 for no limit")
     degraded_s: float = setting(60.0, "seconds for which decisions go on from memory while PostgreSQL is away")
     keep_days: float = setting(0.0, "delete decisions older than so many days from the log, once an hour; 0 keeps all")
+    metrics_routers: int = setting(200, 'routers with series of their own in /metrics; further ones are summed as "other"')
+    metrics_arms: int = setting(
+        1000, 'arms of all routers with series of their own in /metrics; further ones are summed as "other"'
+    )
     admin_key: str = setting("", "an admin key besides those in the store; better given in the environment", shown="none")
     log_level: str = setting(
         "info", "debug, info, warning or error; logs are JSON lines on standard error", words=("debug", "info", "warning", "error")

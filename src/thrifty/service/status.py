@@ -30,7 +30,7 @@ class Status:
 
     async def metrics(self, _request: Request) -> Response:
         """Prometheus text."""
-        return PlainTextResponse(await run_in_threadpool(metrics, self.app), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(await run_in_threadpool(self.app.metrics.text), media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _request: Request) -> Response:
         """The description of this service."""
@@ -50,29 +50,3 @@ class Status:
             f"<!doctype html><html lang='en'><meta charset='utf-8'><title>thrifty</title><h1>thrifty</h1><table>{rows}</table>"
             f"<h2>Bodies</h2><pre>{schemas}</pre><p><a href='/openapi.json'>openapi.json</a></p></html>"
         )
-
-
-def metrics(app: "App") -> str:
-    """All metrics in the text format of Prometheus."""
-    lines: list[str] = []
-
-    def add(name: str, kind: str, values: list[tuple[str, float]]) -> None:
-        lines.append(f"# TYPE thrifty_{name} {kind}")
-        lines.extend(f"thrifty_{name}{labels} {value:g}" for labels, value in values)
-
-    routers = [(f'{{router="{name}"}}', router) for name, router in app.routers.all()]
-    for count in ("decisions", "outcomes", "expired"):
-        add(f"{count}_total", "counter", [(labels, router.counts[count]) for labels, router in routers])
-    gauges = [(labels, router.gauges()) for labels, router in routers]
-    for name in sorted({name for _, values in gauges for name in values}):
-        add(name, "gauge", [(labels, values[name]) for labels, values in gauges if name in values])
-    add("quarantined", "gauge", [(f'{{router="{name}"}}', 1.0) for name in app.routers.quarantined])
-    requests = sorted(app.requests.copy().items())
-    add("requests_total", "counter", [(f'{{route="{r}",status="{s}"}}', n) for (r, s), n in requests])
-    add("request_seconds_total", "counter", [(f'{{route="{r}"}}', n) for r, n in sorted(app.seconds.copy().items())])
-    add("connections", "gauge", [("", len(app.connections))])
-    add("connections_refused_total", "counter", [("", app.connections.refused)])
-    add("slow_calls_waiting", "gauge", [("", app.hot_path.slow.waiting)])
-    add("store_away", "gauge", [("", float(app.store.writer.failure is not None))])
-    add("commits_total", "counter", [("", app.store.writer.commits)])
-    return "\n".join(lines) + "\n"
