@@ -7,6 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from tests.router import history_twin
 from tests.router.twin import Twin
 from tests.router.twin_rules import export
 from thrifty.router import Router, Settings
@@ -88,7 +89,8 @@ class Pair:
         self._folder, self._files = folder, 0
         self.clock = Clock()
         self.twin = Twin(NAME, self.clock.time)
-        self._position, self._compared = 0, 0
+        self._position, self._seen, self._compared = 0, 0, 0
+        self.ever: list[Row] = []  # every row, those that were pruned since included
         self._path = folder / "0.db"
         self.store = open_store(f"sqlite:///{self._path}")
         self.create(arms, settings)
@@ -124,6 +126,8 @@ class Pair:
         self.store.execute("SELECT 1")  # a default outcome is not waited for: this is behind it
         found = [(position, row) for position, row in self.store.journal(NAME).scan() if position > self._position]
         self._position = found[-1][0] if found else self._position
+        self.ever += [row for position, row in found if position > self._seen]
+        self._seen = self._position
         return [row for _, row in found]
 
     def _compare(self, rows: list[Row]) -> None:
@@ -207,10 +211,12 @@ class Pair:
         assert real == twin
 
     def check_log(self) -> None:
-        """The whole log and its export are the same."""
+        """The whole log, its export and the history are the same."""
         journal = self.store.journal(NAME)
         assert [shown(row) for _, row in journal.scan()] == [shown(row) for row in self.twin.rows]
         assert _shown(decisions(journal, NAME)) == _shown(export(self.twin.rows, NAME))
+        self.router.history()
+        history_twin.check(self.store, NAME, self.ever)
 
 
 def _try(call: Callable[[], Any]) -> tuple[Any, Exception | None]:

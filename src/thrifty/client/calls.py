@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from thrifty.actions import Action, checked_action
 from thrifty.client.call import Call
@@ -192,6 +192,33 @@ def explain(router: str, segment: str = "") -> Call[dict[str, Any]]:
     if not segment:
         return Call("GET", path, lambda answer: dict(answer["all"]))
     return Call("GET", f"{path}/{quote(segment, safe='/')}", _same)
+
+
+def history(
+    router: str,
+    *,
+    step: str = "minute",
+    since: float | None = None,
+    until: float | None = None,
+    segment: str = "",
+    by: Sequence[str] = ("arm",),
+) -> Call[dict[str, Any]]:
+    """Decisions, outcomes, rewards and costs of a router per minute, hour or day, as rows.
+
+    Parameters
+    ----------
+    step : "minute", "hour" or "day"
+    since, until : seconds since 1970; by default the last 120 minutes, 72 hours or 90 days
+    segment : only this segment and those below it
+    by : which of segment, arm and group to keep apart; all others are added up
+
+    >>> history("sms", step="day", by=["arm", "group"]).path
+    '/v1/routers/sms/history?step=day&by=arm%2Cgroup'
+
+    """
+    asked = {"step": step, "since": since, "until": until, "segment": segment or None, "by": ",".join(by)}
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    return Call("GET", f"{_router(router)}/history?{query}", _same)
 
 
 def keys() -> Call[list[dict[str, Any]]]:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from thrifty.forgetting import KEEP_ALL
 from thrifty.router.choice import choose
 from thrifty.router.compiling import compile_mode
-from thrifty.router.engine import counting_for
+from thrifty.router.engine import Engine, counting_for
+from thrifty.router.history import HistoryDeltas, SharedDeltas
 from thrifty.router.records import ARRIVED, CODES, DEFAULTED, OPEN, DecisionRecords, Key, Note, forget_outcomes, number_or_nan
 from thrifty.router.rows import counted_name, is_shadow, note_of
 from thrifty.router.segment_sums import SegmentSums
@@ -132,8 +133,11 @@ def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
         _load_recent(state, journal, at)
         break
     snapshot, first = position, state.sequence
+    counted = journal.history.position()
+    deltas = (SharedDeltas if journal.shared else HistoryDeltas)(since=max(counted, snapshot), complete=counted >= snapshot)
     for at, row in journal.read(position):
-        position = at
+        position = deltas.position = at
+        state.history = deltas if at > counted else None
         try:
             take(state, row, at, journal, first)
         except StoreError:
@@ -141,6 +145,7 @@ def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
         except Exception as error:
             raise LogRowError(state.name, at, row, error) from error
         state.trim(lambda _position: True)
+    state.history = deltas
     return state, position, snapshot
 
 
@@ -163,8 +168,11 @@ def _load_recent(state: State, journal: Journal, upto: int) -> None:
             state.deadlines.add(recalled.key, float(recalled.numbers["due"]), state.records, period)
 
 
-def take(state: State, row: Row, position: int, journal: Journal, first: int) -> None:
-    """Apply a row that is in the log already; `first` is the number of the last decision before all such rows."""
+def take(state: State, row: Row, position: int, journal: Journal, first: int | None, engine: Engine | None = None) -> None:
+    """Apply a row that is in the log already; `first` is the number of the last decision before all such rows.
+
+    Without it, rules are not asked again. `engine` is used whatever policy a change names.
+    """
     key = row.replica, row.sequence
     if row.kind == OUTCOME and key not in state.records:
         found = recall(state, journal.find(*key, before=position))
@@ -172,9 +180,9 @@ def take(state: State, row: Row, position: int, journal: Journal, first: int) ->
             passed_over(state, row, position)
             return
         remember(state, found[0])
-    if row.kind == DECISION and row.replica == state.replica and not journal.shared:
+    if first is not None and row.kind == DECISION and row.replica == state.replica and not journal.shared:
         _ask_again(state, row, first)
-    state.apply(row, position)
+    state.apply(row, position, engine)
 
 
 def passed_over(state: State, row: Row, position: int) -> None:

@@ -17,6 +17,7 @@ from thrifty.router.decision import Decision
 from thrifty.router.engine import engine_for
 from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
 from thrifty.router.explanation import Explanation, explain_segment
+from thrifty.router.history_keeper import HistoryKeeper, history
 from thrifty.router.recording import load, record_soon
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
@@ -105,7 +106,8 @@ class Router(RouterView):
             fresh.adopt_replica(journal.replica)
             self.log = ReplicatedLog(self, journal) if journal.shared else LocalLog(journal)
         self.state = self.log.restore(fresh)
-        self.snapshots = Snapshots(self.log, self.name)
+        self.snapshots, self.history_keeper = Snapshots(self.log, self.name), HistoryKeeper(self.log, self.name)
+        self.store = store
         if isinstance(self.log, ReplicatedLog):
             self.log.listen()
 
@@ -115,6 +117,7 @@ class Router(RouterView):
 
     def close(self) -> None:
         """Keep a snapshot and let go of the store, if this router opened it."""
+        self.history_keeper.close()
         self.snapshots.take_last(self)
         if self._owned_store is not None:
             self._owned_store.close()
@@ -259,6 +262,7 @@ class Router(RouterView):
         make_changes(self, lambda _state: [("delete", {"by": by})])
 
     prune = prune
+    history = history
 
     # -- the log -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from thrifty.router.snapshot import Capture, capture, encode
 from thrifty.router.state_log import StateLog
@@ -31,16 +31,16 @@ class Snapshots:
         """Begin a snapshot in the background, unless one is under way. Called under the lock."""
         if self._log.journal is None or self._log.stale or (self._thread is not None and self._thread.is_alive()):
             return
-        position, captured = self._capture(router)
-        self._thread = threading.Thread(target=self._save, args=(router, position, captured), name="thrifty-snapshot", daemon=True)
+        taken = self._capture(router)
+        self._thread = threading.Thread(target=self._save, args=(router, taken), name="thrifty-snapshot", daemon=True)
         self._thread.start()
 
     def take_now(self, router: "Router") -> int:
         """Take a snapshot and return when it is durable; its position."""
         with router.lock:
-            position, captured = self._capture(router)
-        self._write(router, position, captured)
-        return position
+            taken = self._capture(router)
+        self._write(router, taken)
+        return taken.position
 
     def take_last(self, router: "Router") -> None:
         """Take a snapshot at the end, if there is anything new."""
@@ -49,26 +49,48 @@ class Snapshots:
         if self._log.journal is not None and self._log.position > self._taken_at and not self._log.stale and not self._log.failed:
             self.take_now(router)
 
-    def _capture(self, router: "Router") -> tuple[int, Capture]:
+    def _capture(self, router: "Router") -> "_Taken":
         position = self._taken_at = self._log.position
         self.due_at = position + SNAPSHOT_EVERY
         self._log.before_capture(router.state)
         try:
-            return position, capture(router.state)
+            captured = capture(router.state)
         finally:
             self._log.after_capture(router.state)
+        return _Taken(position, captured, self._write_history(router))
 
-    def _save(self, router: "Router", position: int, captured: Capture) -> None:
+    def _write_history(self, router: "Router") -> int | StoreError:
+        """Let the history reach as far as the snapshot. In a shared log that waits for the database, so it is done later."""
+        if self._log.journal is None or self._log.journal.shared:
+            return 0
         try:
-            self._write(router, position, captured)
+            return router.history_keeper.write_soon(router)
+        except StoreError as error:  # the caller may be deciding; the snapshot is not going to be written
+            return error
+
+    def _save(self, router: "Router", taken: "_Taken") -> None:
+        try:
+            self._write(router, taken)
         except StoreError as error:  # the next one will do; without any, a start reads more of the log
             log.warning("no snapshot", extra={"facts": {"router": self._name, "error": str(error)}})
 
-    def _write(self, router: "Router", position: int, captured: Capture) -> None:
+    def _write(self, router: "Router", taken: "_Taken") -> None:
         journal = self._log.journal
         assert journal is not None
         with self._saving:
-            body = encode(captured, router.lock)
-            if not journal.shared:
-                journal.wait(position)  # a snapshot must not count rows that are going to be lost
-            journal.save_snapshot(position, body)
+            body = encode(taken.captured, router.lock)
+            if isinstance(taken.history, StoreError):
+                raise taken.history
+            if journal.shared:
+                router.history_keeper.write(router)
+            else:
+                journal.wait(max(taken.position, taken.history))  # a snapshot must not count rows that are going to be lost
+            journal.save_snapshot(taken.position, body)
+
+
+class _Taken(NamedTuple):
+    """A snapshot that is not written yet."""
+
+    position: int
+    captured: Capture
+    history: int | StoreError  # what to wait for, so that the history reaches as far; or why it does not

@@ -113,6 +113,7 @@ class LocalLog(StateLog):
         """See `StateLog`."""
         position, base = self._append(row), slot * WIDTH
         state.records.integers[base + LOGGED] = state.records.integers[base + POSITION] = position
+        state.count_in_history(row)
         return position
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
@@ -19,6 +20,7 @@ from starlette.routing import Route
 from thrifty.router import ACTIONS, Router
 from thrifty.service.bodies import read_body
 from thrifty.service.errors import ServiceProblemError, internal_problem
+from thrifty.service.history import show_history
 from thrifty.service.key_routes import KeyRoutes
 from thrifty.service.messages import ArmRequest, RouterRequest, decoded
 from thrifty.service.policy_files import checked_policy
@@ -50,6 +52,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}", guarded(admin.put_router), methods=["PUT"]),
         Route("/v1/routers/{name}", guarded(admin.get_router), methods=["GET"]),
         Route("/v1/routers/{name}", guarded(admin.delete_router), methods=["DELETE"]),
+        Route("/v1/routers/{name}/history", guarded(partial(show_history, app))),
         Route("/v1/routers/{name}/segments", guarded(admin.list_segments)),
         Route("/v1/routers/{name}/segments/{segment:path}", guarded(admin.explain)),
         Route("/v1/routers/{name}/arms/{change:path}", guarded(admin.change_arm), methods=["POST"]),

@@ -17,6 +17,7 @@ from thrifty.service.bodies import Receive, read_body
 from thrifty.service.config import Config
 from thrifty.service.connections import Connections
 from thrifty.service.errors import ServiceProblemError, internal_problem
+from thrifty.service.history import HistoryTask
 from thrifty.service.hot_path import ROLES, HotPath
 from thrifty.service.metrics import Metrics
 from thrifty.service.request_checks import RequestChecks, has_body
@@ -142,7 +143,7 @@ class App:
             writer.begin_soon = begin_soon
         self.hot_path.run_on(loop)
         self.routers.open()
-        tasks = [asyncio.create_task(self._tick()), asyncio.create_task(self._sweep())]
+        tasks = [asyncio.create_task(each) for each in (self._tick(), self._sweep(), HistoryTask(self).run())]
         self.started = True
         log.info("started")
         await send({"type": "lifespan.startup.complete"})

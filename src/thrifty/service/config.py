@@ -49,6 +49,9 @@ class Config:
     metrics_arms: int = setting(
         1000, 'arms of all routers with series of their own in /metrics; further ones are summed as "other"'
     )
+    keep_minutes_days: float = setting(2.0, "days for which the history has every minute; 0 keeps all")
+    keep_hours_days: float = setting(60.0, "days for which the history has every hour; 0 keeps all")
+    keep_history_days: float = setting(1826.0, "days for which the history has every day; 0 keeps all")
     admin_key: str = setting("", "an admin key besides those in the store; better given in the environment", shown="none")
     log_level: str = setting(
         "info", "debug, info, warning or error; logs are JSON lines on standard error", words=("debug", "info", "warning", "error")

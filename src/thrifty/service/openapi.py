@@ -8,6 +8,7 @@ import msgspec
 
 from thrifty.router import ACTIONS
 from thrifty.service import messages
+from thrifty.store.history import FIELDS, STEPS
 
 _TYPES = (
     messages.ArmRequest,
@@ -81,6 +82,11 @@ def _router_paths() -> dict[str, Any]:
     delete = _operation("take a router out of service", None, errors={**_NO_ROUTER, **_QUARANTINED}, role="admin")
     explain = _operation("explain a segment", _OBJECT, errors={"404": "there is no such router or segment"})
     change_arm = _operation("change an arm", _OBJECT, body=_ref("ArmRequest"), errors=_NO_ROUTER, optional_body=True, role="admin")
+    history = _operation(
+        "decisions, outcomes, rewards and costs per minute, hour or day",
+        _OBJECT,
+        errors={**_NO_ROUTER, "422": "a parameter that is not allowed, or too many rows; the message has the remedy"},
+    )
     segments = _operation("list segments, and explain all of them together", _OBJECT, errors=_NO_ROUTER)
     return {
         "/v1/routers": {"get": _operation("list routers", _ref("RouterList"))},
@@ -90,6 +96,7 @@ def _router_paths() -> dict[str, Any]:
             "get": _operation("show a router", _OBJECT, errors=_NO_ROUTER),
             "delete": delete,
         },
+        "/v1/routers/{name}/history": {"parameters": [name, *_history_parameters()], "get": history},
         "/v1/routers/{name}/segments": {"parameters": [name], "get": segments},
         "/v1/routers/{name}/segments/{segment}": {"parameters": [name, _parameter("segment", minLength=1)], "get": explain},
         "/v1/routers/{name}/arms/{change}": {"parameters": [name, change], "post": change_arm},
@@ -106,6 +113,26 @@ def _status_paths() -> dict[str, Any]:
 
 def _parameter(name: str, **limits: Any) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", **limits}}
+
+
+def _history_parameters() -> list[dict[str, Any]]:
+    shapes: dict[str, dict[str, Any]] = {
+        "step": {"type": "string", "enum": list(STEPS)},
+        "since": {"type": "number"},
+        "until": {"type": "number"},
+        "segment": {"type": "string"},
+        "by": {"type": "array", "items": {"type": "string", "enum": list(FIELDS)}},
+    }
+    meanings = {
+        "since": "seconds since 1970; by default so that the last 120 minutes, 72 hours or 90 days are shown",
+        "until": "seconds since 1970; by default now",
+        "segment": "only this segment and those below it",
+        "by": "what is kept apart; all else is added up",
+    }
+    return [
+        {"name": name, "in": "query", "description": meanings.get(name, ""), "schema": shape, "explode": False}
+        for name, shape in shapes.items()
+    ]
 
 
 def _ref(name: str) -> dict[str, Any]:

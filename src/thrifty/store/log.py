@@ -1,7 +1,9 @@
 """Rows of the append-only log, and two interfaces: `Journal` (the log of one router), `Store` (all logs, snapshots, API keys)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from thrifty.store.history import Cells, Deltas, History
 
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
 
@@ -68,11 +70,38 @@ class Listener(Protocol):
         """Note that `take` or `refuse` raised `error`; no more rows will come."""
 
 
+class LocalHistory(Protocol):
+    """The history of one router in a store that only this process writes to."""
+
+    def position(self) -> int:
+        """The rows of the log up to this position are counted."""
+
+    def write(self, cells: Cells, upto: int) -> int:
+        """Add cells, and note that the rows up to `upto` are counted, after everything appended so far; what to wait for.
+
+        The next rows are durable only if this is.
+        """
+
+
+class SharedHistory(Protocol):
+    """The history of one router in a store that several replicas write to: whoever comes first counts a row."""
+
+    def position(self) -> int:
+        """The rows of the log up to this position are counted."""
+
+    def write(self, deltas: Deltas, upto: int) -> int:
+        """Count those rows up to `upto` that nobody has counted yet; the position up to which all are counted then.
+
+        Counts nothing if `deltas` does not have all of them.
+        """
+
+
 class Journal(Protocol):
     """The log of one router."""
 
     replica: int
     shared: bool  # True if other replicas write to the same log
+    history: Any  # a LocalHistory, or a SharedHistory if `shared`
 
     def append(self, row: Row, *, keep: bool = False) -> int:
         """Hand a row to the writer; returns what to pass to `wait`. Rows become durable in the order of these calls.
@@ -197,6 +226,15 @@ class Store(Protocol):
 
     def remove_keys(self, name: str) -> int:
         """Revoke all API keys of a name; returns how many there were. The store remembers that they existed."""
+
+    def history(self, router: str, **asked: Any) -> History:
+        """Sums per minute, hour or day of a router; the parameters of `HistoryQuery` say which. A ValueError for wrong ones.
+
+        As it was written last: the rows up to `upto` are counted, and perhaps some after it.
+        """
+
+    def prune_history(self, before: Mapping[str, float]) -> None:
+        """Delete the cells of all routers that began before a time, by the name of the step."""
 
     def backup(self, path: str) -> int:
         """Write a consistent copy to a new file, while others read and write; returns the number of rows of the log in it."""

@@ -10,8 +10,10 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from thrifty.store.history import History, HistoryQuery
 from thrifty.store.log import CHANGE, KEYS, LOGGED, Row, StoredKey, StoreError
 from thrifty.store.open_decisions import OpenDecisions
+from thrifty.store.postgres_history import prune
 from thrifty.store.postgres_journal import PostgresJournal
 from thrifty.store.postgres_outbox import COMMIT_TIMEOUT_S
 from thrifty.store.postgres_schema import check_version, migrate
@@ -135,6 +137,16 @@ class PostgresStore:
     def backup(self, path: str) -> int:
         """Refused: PostgreSQL has a tool for it."""
         raise StoreError(f"{self.place} is not copied to {path}: use pg_dump --schema=thrifty, which copies a running database")
+
+    def history(self, router: str, **asked: Any) -> History:
+        """See `Store`."""
+        wanted = HistoryQuery(**asked)
+        upto, (text, values) = self.journal(router).history.position(), wanted.select(router, "%s")
+        return wanted.answer(router, upto, self.query_long(text, values))
+
+    def prune_history(self, before: Mapping[str, float]) -> None:
+        """See `Store`."""
+        prune(self, before)
 
     def query(self, text: str, values: Any = (), *, timeout_s: float = COMMIT_TIMEOUT_S) -> list[Any]:
         """All rows of a short statement, on a connection beside the writer's; a StoreError if no answer comes in time."""

@@ -18,6 +18,7 @@ from thrifty.store.log import (
     read_pages,
 )
 from thrifty.store.packed import pack, unpack
+from thrifty.store.postgres_history import PostgresHistory
 from thrifty.store.postgres_outbox import MOST_OPEN
 from thrifty.store.postgres_schema import PRESENCE, SAVING
 
@@ -85,6 +86,7 @@ class PostgresJournal:
     def __init__(self, store: "PostgresStore", router: str) -> None:
         self._store, self._router = store, router
         self.replica = store.replica
+        self.history = PostgresHistory(store, router)
 
     def append(self, row: Row, *, keep: bool = False) -> int:
         """See `Journal`."""

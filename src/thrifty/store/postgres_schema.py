@@ -36,6 +36,17 @@ MIGRATIONS = (
     ALTER TABLE keys ADD COLUMN expires_at double precision, ADD COLUMN made_at double precision,
         ADD COLUMN used_at double precision;
     """,
+    # `step` in seconds, `start` in seconds since 1970; `whole` is 1 for all segments together.
+    """
+    CREATE TABLE history (
+        router text NOT NULL, step integer NOT NULL, whole smallint NOT NULL, start bigint NOT NULL,
+        segment text COLLATE "C" NOT NULL, arm text COLLATE "C" NOT NULL, group_name text COLLATE "C" NOT NULL,
+        decisions bigint NOT NULL, outcomes bigint NOT NULL, rewards double precision NOT NULL, costs double precision NOT NULL,
+        PRIMARY KEY (router, step, whole, start, segment, arm, group_name)
+    );
+    CREATE TABLE history_upto (router text PRIMARY KEY, position bigint NOT NULL);
+    CREATE TABLE history_kept (step integer PRIMARY KEY, before bigint NOT NULL);
+    """,
 )
 """Numbered by their place; schema_version has a row for each that was run."""
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from thrifty.store.group_commit import GroupCommit
+from thrifty.store.history import History, HistoryQuery
 from thrifty.store.log import KEYS, LOGGED, Row, StoredKey, StoreError
 from thrifty.store.open_decisions import OpenDecisions
 from thrifty.store.sqlite_backup import back_up
 from thrifty.store.sqlite_file import connect_reading, connect_writing, lock_file, require_file
+from thrifty.store.sqlite_history import kept_since, prune
 from thrifty.store.sqlite_journal import SqliteJournal
 from thrifty.store.sqlite_schema import migrate
 from thrifty.store.sqlite_wal import WAL_LIMIT_BYTES, ReaderPause, WalLimit
@@ -65,6 +67,7 @@ class SqliteStore:
         self.path, self.reads_only = Path(path), reading
         self._wal, self.reader_pause = WalLimit(self.path, wal_limit, busy_s=busy_s), ReaderPause(self.path, wal_limit)
         self._read_lock = threading.Lock()
+        self.history_tickets: dict[str, int] = {}  # by router, what to wait for until its history is written
         self.snapshot_lock = threading.Lock()
         self.open_decisions: defaultdict[str, OpenDecisions] = defaultdict(OpenDecisions)
         if reading:
@@ -79,6 +82,7 @@ class SqliteStore:
             migrate(self._writing, self.path)
             self._reading = connect_writing(self.path, busy_s=busy_s, statements=32)
             (last,) = self._writing.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()
+            self.history_kept = kept_since(self._writing)
             (pruned,) = self._writing.execute("SELECT coalesce(max(upto), 0) FROM pruned").fetchone()
         except sqlite3.Error as error:
             os.close(self._lock_file)
@@ -146,6 +150,16 @@ class SqliteStore:
         """Write a consistent copy to a new file, while others read and write; returns the number of rows of the log in it."""
         return back_up(self, Path(path))
 
+    def history(self, router: str, **asked: Any) -> History:
+        """See `Store`."""
+        wanted = HistoryQuery(**asked)
+        upto, (text, values) = self.journal(router).history.position(), wanted.select(router, "?")
+        return wanted.answer(router, upto, self.query(text, *values))
+
+    def prune_history(self, before: Mapping[str, float]) -> None:
+        """See `Store`."""
+        prune(self, before)
+
     def query(self, text: str, *values: Any) -> list[Any]:
         """All rows of a reading statement."""
         try:
@@ -183,12 +197,16 @@ class SqliteStore:
             raise StoreError(f"cannot write {self.path}: {error}") from error
         self._wal.keep(connection)
 
-    def _commit_many(self, rows: list[tuple[Any, ...]], statements: list[tuple[str, Any]]) -> None:
+    def _commit_many(self, rows: list[tuple[Any, ...]], statements: list[tuple[Any, Any]]) -> None:
+        """Statements are SQL with its values, or functions of the connection."""
         connection = self._writing
         connection.execute("BEGIN IMMEDIATE")
         for first in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[first : first + ROWS_AT_ONCE]
             connection.execute(_insert(len(some)), list(chain.from_iterable(some)))
-        for statement in statements:
-            connection.execute(*statement)
+        for statement, values in statements:
+            if callable(statement):
+                statement(connection)
+            else:
+                connection.execute(statement, values)
         connection.execute("COMMIT")

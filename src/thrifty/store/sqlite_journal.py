@@ -1,7 +1,8 @@
 """The log of one router in a SQLite file. Every query is a short one by an index: none sorts, none scans the table."""
 
+import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from thrifty.store.log import (
@@ -19,6 +20,7 @@ from thrifty.store.log import (
     read_pages,
 )
 from thrifty.store.packed import pack, pieces, unpack
+from thrifty.store.sqlite_history import SqliteHistory
 
 if TYPE_CHECKING:
     from thrifty.store.sqlite import SqliteStore
@@ -73,10 +75,15 @@ class SqliteJournal:
     def __init__(self, store: "SqliteStore", router: str) -> None:
         self._store, self._router = store, router
         self._generation = store.writer.generation
+        self.history = SqliteHistory(store, self, router)
 
     def append(self, row: Row, *, keep: bool = False) -> int:  # noqa: ARG002
         """See `Journal`."""
         return self._store.writer.append((self._router, *row), self._generation)
+
+    def append_work(self, work: Callable[[sqlite3.Connection], None]) -> int:
+        """Have a function change the file, in one transaction with the rows around it; what to pass to `wait`."""
+        return self._store.writer.append((work, ()), self._generation)
 
     def admit(self, *, keep: bool) -> None:
         """See `Journal`."""

@@ -37,6 +37,17 @@ MIGRATIONS = (
     ALTER TABLE keys ADD COLUMN made_at REAL;
     ALTER TABLE keys ADD COLUMN used_at REAL;
     """,
+    # `step` in seconds, `start` in seconds since 1970; `whole` is 1 for all segments together.
+    """
+    CREATE TABLE history (
+        router TEXT NOT NULL, step INTEGER NOT NULL, whole INTEGER NOT NULL, start INTEGER NOT NULL, segment TEXT NOT NULL,
+        arm TEXT NOT NULL, group_name TEXT NOT NULL,
+        decisions INTEGER NOT NULL, outcomes INTEGER NOT NULL, rewards REAL NOT NULL, costs REAL NOT NULL,
+        PRIMARY KEY (router, step, whole, start, segment, arm, group_name)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE history_upto (router TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
+    CREATE TABLE history_kept (step INTEGER PRIMARY KEY, before INTEGER NOT NULL) STRICT;
+    """,
 )
 
 

@@ -1,0 +1,123 @@
+"""What rows of the log add to the history in the store: decisions, outcomes, rewards and costs per minute, segment, arm and group.
+
+The state, which is the one interpreter of rows, hands every row that it counts to `HistoryDeltas`. They are written about once a
+second and before every snapshot, in one transaction with the position of the log that they reach to. After a restart the rows
+behind that position are counted again by the fold that restores the state, and no others.
+
+A reset changes no history, for it is about what happened: a decision counts with its last outcome, whatever was forgotten since.
+"""
+
+from itertools import takewhile
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from thrifty.router.records import ARM, AT, CODE, CODES, OPEN, OUTCOME_COST, OUTCOME_VALUE, SEGMENT, SETTLED, WIDTH
+from thrifty.router.rows import counted_name, is_shadow
+from thrifty.store.history import Cells, Place
+from thrifty.store.log import Row
+
+if TYPE_CHECKING:
+    from thrifty.router.state import State
+
+GROUPS = {"holdout": "holdout", "baseline": "baseline"}
+"""Groups of decisions by their code. All other codes are "routed"; a decision in shadow mode is "shadow", whatever its code."""
+
+Standing = tuple[int, int, float, float]
+"""How a decision stands before an outcome: open or not, its arm, reward and cost."""
+
+
+class HistoryDeltas:
+    """Deltas since the history was last written, added up. For a log that only this process writes to.
+
+    >>> deltas = HistoryDeltas(since=0)
+    >>> deltas.add((0, "DE", "a", "routed"), 1, 0, 0.0, 0.0)
+    >>> deltas.take()
+    {(0, 'DE', 'a', 'routed'): [1, 0, 0.0, 0.0]}
+
+    """
+
+    def __init__(self, *, since: int, complete: bool = True) -> None:
+        self.since = since  # all rows after this position of the log are in here, or will be
+        self.complete = complete  # False while rows up to `since` are not counted in the store yet
+        self.position = since  # of the row that is counted now; only a shared log needs it
+        self._cells: dict[Place, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def add(self, place: Place, decisions: int, outcomes: int, reward: float, cost: float) -> None:
+        """Add to the sums of a place."""
+        cell = self._cells.get(place)
+        if cell is None:
+            self._cells[place] = [decisions, outcomes, reward, cost]
+            return
+        cell[0] += decisions
+        cell[1] += outcomes
+        cell[2] += reward
+        cell[3] += cost
+
+    def take(self) -> Cells:
+        """All sums; from here on they are those of later rows."""
+        cells, self._cells = self._cells, {}
+        return cells
+
+    def count_decision(self, row: Row) -> None:
+        """Count a decision that is in the log."""
+        group, segment = GROUPS.get(row.code, "routed"), row.segment or ""
+        if row.detail is not None:
+            group, segment = "shadow" if is_shadow(row.detail) else group, counted_name(row)
+        self.add((int(row.at // 60), segment, str(row.arm), group), 1, 0, 0.0, 0.0)
+
+    def count_outcome(self, state: "State", slot: int, before: Standing, row: Row) -> None:
+        """Count an outcome, which has been applied, in the place of what was known `before`."""
+        records, base = state.records, slot * WIDTH
+        numbers, names = records.integers, state.arms.names
+        group, note = GROUPS.get(CODES[numbers[base + CODE]], "routed"), records.note(records.key_at(slot))
+        if note is not None and is_shadow(note.detail):
+            group = "shadow"
+        minute, segment = int(records.floats[base + AT] // 60), state.segments.by_number[numbers[base + SEGMENT]].name
+        settled, arm, value, cost = before
+        old = (0, 0.0, 0.0) if settled == OPEN or isnan(value) else (1, value, 0.0 if isnan(cost) else cost)
+        new = (0, 0.0, 0.0) if row.value is None or isnan(row.value) else (1, row.value, row.cost or 0.0)
+        place = minute, segment, str(row.arm), group
+        if names[arm] == row.arm:
+            self.add(place, 0, new[0] - old[0], new[1] - old[1], new[2] - old[2])
+            return
+        self.add((minute, segment, names[arm], group), 0, -old[0], -old[1], -old[2])
+        self.add(place, 0, *new)
+
+
+class SharedDeltas(HistoryDeltas):
+    """Deltas of single rows with their positions. For a log of several replicas, of which another may count a row first."""
+
+    def __init__(self, *, since: int, complete: bool = True) -> None:
+        super().__init__(since=since, complete=complete)
+        self._rows: list[tuple[int, Place, tuple[int, int, float, float]]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, place: Place, decisions: int, outcomes: int, reward: float, cost: float) -> None:
+        """Note what the row at `position` adds to a place, unless it is counted already."""
+        if self.position > self.since:
+            self._rows.append((self.position, place, (decisions, outcomes, reward, cost)))
+
+    def between(self, after: int, upto: int) -> Cells:
+        """See `thrifty.store.history.Deltas`. Rows may be added meanwhile."""
+        found = HistoryDeltas(since=after)
+        for position, place, sums in list(self._rows):
+            if after < position <= upto:
+                found.add(place, *sums)
+        return found.take()
+
+    def drop(self, upto: int) -> None:
+        """Forget the rows up to a position: they are counted in the store."""
+        if upto > self.since:
+            del self._rows[: sum(1 for _ in takewhile(lambda row: row[0] <= upto, self._rows))]
+            self.since = upto
+
+
+def standing(state: "State", slot: int) -> Standing:
+    """How a decision stands now."""
+    numbers, floats, base = state.records.integers, state.records.floats, slot * WIDTH
+    return numbers[base + SETTLED], numbers[base + ARM], floats[base + OUTCOME_VALUE], floats[base + OUTCOME_COST]
