@@ -127,7 +127,7 @@ class HistoryQuery:
             raise ValueError(f"by must be made of {', '.join(FIELDS)}, got {wrong[0]!r:.80}")
         until = time.time() if self.until is None else float(self.until)
         since = until - SHOWN_STEPS[self.step] * STEPS[self.step] if self.since is None else float(self.since)
-        for name, value in (("since", since), ("until", until)):
+        for name, value in (("until", until), ("since", since)):
             if not abs(value) < FARTHEST_S:
                 raise ValueError(f"{name} must be seconds since 1970, got {value!r:.80}")
         if since >= until:
