@@ -60,7 +60,7 @@ def test_instances_are_equal_by_content_and_cannot_be_changed() -> None:
         ([0.5], [1.0], 1.2, r"alpha must be in \[0, 1\], got 1.2"),
         ([0.5], [1.0], -0.1, r"alpha must be in \[0, 1\], got -0.1"),
         ([0.5], [1.0], float("nan"), "alpha must be"),
-        ([0.5], [1.0], "x", r"alpha must be in \[0, 1\], got x"),
+        ([0.5], [1.0], "x", r"alpha must be in \[0, 1\], got 'x'"),
         ([0.5, 1.5], [1.0, 0.0], 0.1, r"means must be in \[0, 1\], got 1.5 for arm 1"),
         ([0.5, -0.5], [1.0, 0.0], 0.1, "got -0.5 for arm 1"),
         ([float("nan")], [1.0], 0.1, "got nan for arm 0"),

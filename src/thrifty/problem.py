@@ -6,7 +6,7 @@ is the floor (1 - alpha) mu*; arms that reach it are feasible, and the optimal a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -170,14 +170,36 @@ def reaches_floor(means: ArrayLike, best: float, alpha: float) -> Booleans:
 
 
 def checked_alpha(alpha: float) -> float:
-    """`alpha` as a float, or a ValueError when it is not in [0, 1]."""
+    """`alpha` as a float, or a ValueError when it is not a number in [0, 1].
+
+    >>> checked_alpha("0.1")
+    Traceback (most recent call last):
+    ValueError: alpha must be in [0, 1], got '0.1': 0.1 tolerates a tenth less than the best reward
+    """
     try:
-        value = float(alpha)
+        value = math.nan if isinstance(alpha, (str, bytes, bool)) else float(alpha)
     except (TypeError, ValueError):
         value = math.nan
     if not 0.0 <= value <= 1.0:
-        raise ValueError(f"alpha must be in [0, 1], got {alpha}: 0.1 tolerates a tenth less than the best reward")
+        raise ValueError(f"alpha must be in [0, 1], got {alpha!r:.80}: 0.1 tolerates a tenth less than the best reward")
     return value
+
+
+def checked_alphas(alphas: object) -> list[float]:
+    """Subsidy factors in growing order, each once: from a list of numbers, or from one number.
+
+    >>> checked_alphas([0.1, 0.02, 0.1]), checked_alphas(0.05)
+    ([0.02, 0.1], [0.05])
+    >>> checked_alphas("0.05")
+    Traceback (most recent call last):
+    ValueError: alphas must be numbers in [0, 1] such as [0.02, 0.05], got '0.05'
+    """
+    if isinstance(alphas, (int, float, np.number)):
+        return [checked_alpha(float(alphas))]
+    given = list(alphas) if isinstance(alphas, Iterable) and not isinstance(alphas, (str, bytes, Mapping)) else []
+    if not given:
+        raise ValueError(f"alphas must be numbers in [0, 1] such as [0.02, 0.05], got {alphas!r:.80}")
+    return sorted({checked_alpha(alpha) for alpha in given})
 
 
 def checked_costs(costs: ArrayLike) -> Floats:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 _LONGEST = 20  # rows of a table that is printed whole
 _AT_EACH_END = 8  # rows printed of a longer one
 _BAR = r"\|"
+_HIDDEN = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
+    code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x2028, 0x2029)
+}
 _LATEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -18,6 +21,15 @@ _LATEX = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
 }
+
+
+def visible(text: str) -> str:
+    r"""A name with its control characters written out: raw ones would steer a terminal, break a line or a page.
+
+    >>> print(visible("a\x1b[31mb\n"), visible("plain"))
+    a\x1b[31mb\x0a plain
+    """
+    return text if text.isprintable() else text.translate(_HIDDEN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +119,7 @@ class Table:
         for kind, row in [("th", tuple(self.columns)), *(("td", row) for row in self._shown_rows())]:
             line = ElementTree.SubElement(table, "tr")
             for value in row:
-                ElementTree.SubElement(line, kind).text = value
+                ElementTree.SubElement(line, kind).text = visible(value)
         if len(self) > _LONGEST:
             ElementTree.SubElement(ElementTree.SubElement(table, "tr"), "td", colspan=f"{len(self.columns)}").text = self._size()
         return ElementTree.tostring(table, encoding="unicode", method="html")

@@ -72,7 +72,7 @@ def test_a_choice_among_equals_is_hardly_flattered() -> None:
         rows = polars.DataFrame(
             {"arm": [f"r{arm}" for arm in rng.integers(0, 8, 1600)], "reward": 1.0 * (rng.random(1600) < 0.7), "cost": 1.0}
         )
-        found = replay(Log(rows), [], policies=[])
+        found = replay(Log(rows), [0.1], policies=[])
         shown.append(found.policies.filter(policy="always the best")["reward"].item())
         plain.append(max(found.evidence.estimates[0].reward()))
     assert np.mean(plain) - 0.7 > 0.03

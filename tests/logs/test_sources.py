@@ -192,7 +192,7 @@ def test_broken_text_files_are_refused_with_the_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="line 2 is not a JSON object, 'not json': correct or remove it"):
         aggregate(Log(tmp_path / "a.jsonl"))
     path.write_text("arm,reward,cost\na,1,1\n")
-    with pytest.raises(ValueError, match=r"--separator must be one of , ; \| or tab, got 'x'"):
+    with pytest.raises(ValueError, match=r"--separator must be one sign such as , ; \| \^, a space or tab, got 'x'"):
         Log(path, Columns(separator="x"))
 
 

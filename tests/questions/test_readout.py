@@ -132,8 +132,8 @@ def test_decisions_before_the_holdout_began_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "the log has no column 'code': there are at, group, reward, cost"),
-        ({"by": "gruop", "control": "best"}, "the log has no column 'gruop': did you mean group?"),
+        ({}, "the log has no column 'code', which names the decisions of a holdout: name the column of the groups with --by"),
+        ({"by": "gruop", "control": "best"}, "the log has no column 'gruop' for --by: did you mean group?"),
         ({"by": "group"}, "say which group is the control, with --control: "),
         ({"by": "group", "control": "bets"}, "the control 'bets' is no group of column 'group': did you mean best?"),
         ({"by": "at", "control": "best"}, "a read-out compares two groups with outcomes, column 'at' has 200"),
@@ -156,11 +156,11 @@ def test_logs_that_cannot_be_read_out_are_one_line(tmp_path: Path, capsys: pytes
     groups = ["--by", "group", "--control", "best"]
     for file, flags, words in (
         ("none.csv", [], "no decision was taken by a holdout: set one"),
-        ("seven.csv", groups, "a reward must be in [0, 1], got '7.0' in row "),
-        ("free.csv", groups, "neither a column cost nor a column price"),
-        ("empty.csv", groups, "cannot read"),
+        ("seven.csv", groups, "a reward must be in [0, 1], or a status with --success, got '7.0' in row "),
+        ("free.csv", groups, "no column 'cost' and no column 'price': name what a decision cost with --cost"),
+        ("empty.csv", groups, "is empty: it has no header"),
         ("missing.csv", groups, "cannot read"),
-        ("log.txt", groups, "from a store such as sqlite:///thrifty.db, or from an export"),
+        ("log.doc", groups, "a log must end in .csv"),
     ):
         assert main(["readout", str(tmp_path / file), *flags]) == 2
         error = capsys.readouterr().err
@@ -185,7 +185,7 @@ def test_costs_of_nothing_are_compared_without_a_share() -> None:
         ),
         ({"cost": "-1"}, "a cost must be a number from 0 to 1e+15, got '-1' in row 3"),
         ({"cost": "1e300"}, "a cost must be a number from 0 to 1e+15, got '1e300' in row 3"),
-        ({"reward": "yes"}, "a reward must be in [0, 1], got 'yes' in row 3 of column 'reward'"),
+        ({"reward": "yes"}, "a reward must be in [0, 1], or a status with --success, got 'yes' in row 3 of column 'reward'"),
         ({"at": "soon"}, "a time must be a date and time or seconds since 1970, got 'soon' in row 3 of column 'at'"),
     ],
 )
@@ -219,3 +219,38 @@ def test_times_may_be_dates_and_rewards_may_all_be_0() -> None:
         found = readout(rows.with_columns(at=when), by="group", control="best")
         assert found.experiment.timed
         assert found.experiment.at[0] == 1_767_225_600
+
+
+def test_a_log_of_ones_own_is_read_out_by_its_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ab_test(3000, 1, (0.9, 0.9))
+    days = polars.from_epoch(polars.col("at").cast(polars.Int64) * 60 + 1_700_000_000).dt.strftime("%d/%m/%Y %H:%M")
+    own = rows.select(when=days, status=polars.when(polars.col("reward") > 0).then(polars.lit("ok")).otherwise(polars.lit("no")))
+    own.with_columns(paid=rows["cost"], group=rows["group"]).write_csv(tmp_path / "own.csv", separator="^")
+    flags = ["--time", "when", "--reward", "status", "--success", "ok", "--cost", "paid", "--separator", "^"]
+    asked = ["readout", str(tmp_path / "own.csv"), *flags, "--by", "group", "--control", "best", "--json"]
+    assert main([*asked, "--time-format", "day-first"]) == 0
+    last = json.loads(capsys.readouterr().out)["looks"][-1]
+    plain = readout(rows, by="group", control="best").looks.to_dicts()[-1]
+    assert last["reward"] == pytest.approx(plain["reward"])
+    assert last["saving"] == pytest.approx(plain["saving"])
+    for wrong, words in (
+        (["--success", "okay"], "--success 'okay' matches no row"),
+        (["--time", "wen"], "the log has no column 'wen' for --time: did you mean when?"),
+        (["--router", "sms"], "--router 'sms': the log has no column 'router'"),
+    ):
+        assert main([*asked, "--time-format", "day-first", *wrong]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_a_ragged_line_is_not_read_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("at,group,reward,cost\n1,a,1,1\n2,b,1\n")
+    assert main(["readout", str(path), "--by", "group", "--control", "a"]) == 2
+    assert "line 3 does not have the fields of the header: correct it or take it out" in capsys.readouterr().err
+
+
+def test_a_dearer_group_costs_more_in_words() -> None:
+    rows = ab_test(3000, 1, (0.9, 0.9))
+    said = readout(rows, by="group", control=next(name for name in rows["group"].unique() if name != "best")).headline()
+    assert "saves -" not in said
+    assert "costs" in said

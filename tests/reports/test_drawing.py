@@ -1,3 +1,4 @@
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,14 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         save(draw(PANELS), tmp_path / "no" / "fig.svg")
     with pytest.raises(ValueError, match=r"must end in \.png, \.svg, \.pdf"):
         save(draw(PANELS), tmp_path / "fig.bmp")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("\u4e2d\u6587", "[4E2D 6587]"), ("\U0001f680 DE", "[1F680] DE"), ("caf\xe9", "caf\xe9")]
+)
+def test_letters_that_the_font_lacks_are_drawn_as_codes_without_a_warning(name: str, shown: str) -> None:
+    drawn = draw(PanelFigure([Panel("left", "x", "y", {name: CURVES["a"]})], "title", "caption"))
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == [shown]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        image(drawn, ".png")

@@ -68,3 +68,10 @@ def test_the_templates_escape_whatever_their_name_ends_in() -> None:
     environment = _environment()
     assert environment.autoescape is True
     assert environment.undefined is jinja2.StrictUndefined
+
+
+def test_control_characters_do_not_reach_a_page() -> None:
+    page = scenario(title="a\x1b[31mb\x00", command="one\ntwo")
+    assert not {"\x1b", "\x00"} & set(page)
+    assert "a\N{REPLACEMENT CHARACTER}[31mb" in page
+    assert "one\ntwo" in page

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.advice.fit import SegmentFit
-from thrifty.advice.play import Score, share_saved
+from thrifty.advice.play import Score
 from thrifty.advice.selection import Scores, SegmentChoice, floor_held
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.frontier import Frontier
+from thrifty.logs.savings import share_saved
 
 Floats = NDArray[np.float64]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from thrifty.advice.fit import SegmentFit, SegmentTruth
 from thrifty.arrays import Floats
+from thrifty.logs.savings import share_saved
 from thrifty.policies import Policy
 from thrifty.simulation import Runs, simulate
 
@@ -34,16 +35,6 @@ class Score:
     def given_up(self) -> float:
         """The share of the best fixed arm's quality that was given up; negative where changing arms brought more."""
         return 1.0 - self.quality / max(self.best_quality, 1e-300)
-
-
-def share_saved(cost: Floats | float, reference: Floats | float) -> Floats:
-    """The share of a reference cost that a cost saves; NaN where the reference is free.
-
-    >>> share_saved(np.array([0.5, 1.0]), np.array([2.0, 0.0])).tolist()
-    [0.75, nan]
-    """
-    known = np.asarray(reference, dtype=float)
-    return 1.0 - np.asarray(cost) / np.where(known > 0.0, known, np.nan)
 
 
 def worth(quality: Floats | float, cost: Floats | float, truth: SegmentTruth, exchange: float) -> Floats:

@@ -1,6 +1,5 @@
 """The recommendation: the policy and alpha to run in each segment, chosen by playing candidates in worlds drawn from the log."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +10,13 @@ from thrifty.advice.fit import SegmentFit, fit_segments
 from thrifty.advice.games import EFFORT, Effort, play_all
 from thrifty.advice.selection import Candidates, Scores, SegmentChoice, choose_all
 from thrifty.findings import Findings, interval_table
-from thrifty.logs import Evidence, Log, examine
+from thrifty.logs import Evidence, examine
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.frontier import Frontier, frontier
+from thrifty.logs.savings import saving_in_words
 from thrifty.logs.source import require_polars
 from thrifty.policies import Policy, distinct_policies
-from thrifty.problem import checked_alpha
+from thrifty.problem import checked_alphas
 from thrifty.table import Table
 
 CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc")
@@ -55,7 +55,7 @@ class Recommendation(Findings):
     def headline(self) -> str:
         """What the choices save together."""
         whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
-        saves = "has no cost to save" if math.isnan(whole["saving"]) else f"saves {whole['saving']:.1%} of today's cost"
+        saves = saving_in_words(whole["saving"], "today's cost")
         about = f"{len(self.choices)} segments; {saves}, quality {whole['quality_change']:+.2%}"
         return f"{about} ({self.frontier.verdict})"
 
@@ -67,8 +67,8 @@ class Recommendation(Findings):
 
 
 def recommend(
-    source: Log | Evidence,
-    alphas: Sequence[float] = ALPHAS,
+    source: Any,
+    alphas: Sequence[float] | float = ALPHAS,
     *,
     policies: Sequence[str | Policy] = CANDIDATES,
     criteria: Criteria = CRITERIA,
@@ -86,7 +86,7 @@ def recommend(
 
     Parameters
     ----------
-    source : a log, or the evidence that `examine` made of one
+    source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     alphas : the subsidy factors to choose from
     policies : the candidates
     criteria : the price of quality, and how surely alpha is to be kept
@@ -98,13 +98,13 @@ def recommend(
     >>> rng = numpy.random.default_rng(1)
     >>> arm = rng.integers(0, 2, 4000)
     >>> frame = polars.DataFrame({"arm": [f"r{a}" for a in arm], "reward": 1.0 * (rng.random(4000) < 0.9), "cost": 1.0 + arm})
-    >>> found = recommend(Log(frame), [0.1], policies=["cs-ts"], effort=Effort(rounds=500, worlds=4))
+    >>> found = recommend(frame, [0.1], policies=["cs-ts"], effort=Effort(rounds=500, worlds=4))
     >>> [(each.policy, each.alpha) for each in found.choices]
     [('cs-ts', 0.1)]
 
     """
     candidates = _checked_candidates(policies, alphas, criteria)
-    evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=reading)
+    evidence = examine(source, seed=seed, progress=reading)
     largest = candidates.alphas[-1]
     found = frontier(evidence, sorted({*candidates.alphas, *_grid_up_to(largest)}))
     fits, refused = _largest(fit_segments(evidence), effort.most)
@@ -112,11 +112,8 @@ def recommend(
     return _recommendation(fits, candidates, scores, found, {**found.refused, **refused}, effort)
 
 
-def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float], criteria: Criteria) -> Candidates:
-    grid = sorted({checked_alpha(alpha) for alpha in alphas})
-    chosen = distinct_policies(policies) if policies else []
-    if not grid or not chosen:
-        raise ValueError("give at least one alpha and one policy to choose from")
+def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float] | float, criteria: Criteria) -> Candidates:
+    grid, chosen = checked_alphas(alphas), distinct_policies(policies)
     knowing = [each.label for each in chosen if each.known_truths]
     if knowing:
         raise ValueError(f"{knowing[0]} knows the true means, which nobody knows outside a simulation: leave it out")

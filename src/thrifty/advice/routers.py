@@ -6,6 +6,7 @@ from typing import Any
 
 from thrifty.advice.recommendation import Recommendation
 from thrifty.advice.selection import SegmentChoice
+from thrifty.logs.tally import EMPTY_LEVEL
 from thrifty.router.settings import checked_name
 
 Prices = dict[str, float | None]
@@ -66,7 +67,8 @@ def advised_routers(found: Recommendation, name: str = NAME) -> AdvisedRouters:
             arms = {**_prices(choice), **arms}
         routers[router] = _body(found, group[0], arms)
         for choice in group:
-            path = None if found.evidence.log.columns.segment is None else _path(choice.fit.name)
+            unnamed = found.evidence.log.columns.segment is None or choice.fit.name == EMPTY_LEVEL
+            path = None if unnamed else _path(choice.fit.name)
             prices = _prices(choice)
             routes[choice.fit.name] = SegmentRoute(router, path, None if prices == arms else prices)
     return AdvisedRouters(routers, {choice.fit.name: routes[choice.fit.name] for choice in found.choices})

@@ -40,7 +40,7 @@ _TEXT_FLAGS = {
     "--decimal": ("SIGN", "comma or point, if the numbers do not show it"),
     "--time-format": ("FORMAT", "day-first, month-first, s, ms, us, ns (since 1970) or a pattern such as %%d.%%m.%%y"),
     "--zone": ("ZONE", "the zone of times that have none, such as Europe/Berlin; default UTC"),
-    "--separator": ("SIGN", "of a CSV file: , ; | or tab; default: what its header shows"),
+    "--separator": ("SIGN", "of a CSV file: tab or one sign such as , ; | or ^; default: what its header shows"),
     "--encoding": ("NAME", "of a text file, such as latin-1; default UTF-8, or UTF-16 with a byte order mark"),
 }
 _OTHERS = ("success", "missing", "deadline_s", "rare")
@@ -150,14 +150,18 @@ def show_share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1%}"
 
 
-def free_warning(savings: Iterable[float]) -> list[str]:
-    """A line if a saving is not known, because there is no cost to save.
+def free_warning(savings: Iterable[float], cost: float) -> list[str]:
+    """A line if a saving is not known, because there is no cost to save; `cost` is the mean cost of the log.
 
-    >>> free_warning([0.1])
+    >>> free_warning([0.1], 1.0)
     []
+    >>> free_warning([0.1, math.nan], 1.0)
+    ['where the best arm is free there is no saving against it: a dash stands there']
     """
-    line = "nothing costs anything in this log: there is no saving; check --cost or give --prices"
-    return [line] if any(math.isnan(saving) for saving in savings) else []
+    if cost <= 0.0:
+        return ["nothing costs anything in this log: there is no saving; check --cost or give --prices"]
+    unknown = any(math.isnan(saving) for saving in savings)
+    return ["where the best arm is free there is no saving against it: a dash stands there"] if unknown else []
 
 
 def show_range(row: dict[str, Any], name: str, form: str) -> str:

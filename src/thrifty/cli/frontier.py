@@ -76,7 +76,7 @@ def _as_text(found: "Frontier") -> str:
         aligned([_HEADER, *rows]),
         "",
         found.headline(),
-        *free_warning(found.points["saving"]),
+        *free_warning(found.points["saving"], float(found.evidence.today[1][0])),
         "alphas at which the choice changes:",
         *bullets([*changes[:_MOST_CHANGES], *more]),
         "",

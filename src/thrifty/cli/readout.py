@@ -8,6 +8,16 @@ from thrifty.cli.arguments import add_command, add_folder, add_json
 from thrifty.cli.evidence import bullets
 from thrifty.files import write_files
 
+_COLUMNS = {
+    "--time": "the time of the decision; default at",
+    "--reward": "a number in [0, 1], or a status with --success; default reward",
+    "--cost": "what the row cost; default cost, or price where that is empty",
+    "--success": "statuses that count as a reward of 1, separated by commas",
+    "--time-format": "day-first, month-first, s, ms, us, ns (since 1970) or a pattern such as %%d.%%m.%%y",
+    "--zone": "the zone of times that have none, such as Europe/Berlin; default UTC",
+    "--separator": "of a CSV file: tab or one sign such as , ; | or ^; default: what its header shows",
+}
+
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
@@ -19,9 +29,14 @@ def add_to(commands: Any) -> None:
         description="Compare the holdout of a router with its other choices, or two groups of a log; intervals hold at all looks",
         example="thrifty readout sqlite:///thrifty.db --router sms",
     )
-    parser.add_argument("log", help="a store such as sqlite:///thrifty.db, or a file that thrifty export wrote")
+    parser.add_argument("log", help="a store such as sqlite:///thrifty.db, a file that thrifty export wrote, or a log of your own")
+    group = parser.add_argument_group("columns of a log of your own")
+    for flag, meaning in _COLUMNS.items():
+        group.add_argument(flag, help=meaning)
     parser.add_argument("--router", help="only this router")
-    parser.add_argument("--by", metavar="COLUMN", help="the column that names the two groups, such as router; default: the holdout")
+    parser.add_argument(
+        "--by", metavar="COLUMN", help="the column that names the two groups, such as router or arm; default: the holdout"
+    )
     parser.add_argument("--control", metavar="GROUP", help="with --by: the group that the other is compared with")
     parser.add_argument("--alpha", type=float, help="the share of reward that may be given up; default: that of the router")
     add_json(parser)
@@ -30,10 +45,17 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read out and show."""
+    from thrifty.logs import Columns
     from thrifty.logs.evidence import finite
     from thrifty.questions import readout
 
-    found = readout(options.log, router=options.router, by=options.by, control=options.control, alpha=options.alpha)
+    given = {flag[2:].replace("-", "_"): getattr(options, flag[2:].replace("-", "_")) for flag in _COLUMNS}
+    columns = Columns.load({**given, "time": options.time or "at"})
+    if options.control is not None and options.by is None and options.control != "holdout":
+        raise ValueError(f"--control {options.control!r:.80} names one of two groups: name their column with --by")
+    found = readout(
+        options.log, columns=columns, router=options.router, by=options.by, control=options.control, alpha=options.alpha
+    )
     if options.out is not None:
         write_files(options.out, {"looks.csv": found.looks.write_csv().encode()})
     if options.json:

@@ -35,10 +35,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--confidence",
         type=float,
-        default=0.85,
         metavar="SHARE",
         help="alpha is a limit: a policy that keeps it, learning included, in a smaller share of the simulated worlds is out; "
-        "default %(default)s",
+        "default 0.85",
     )
     parser.add_argument("--soft", action="store_true", help="alpha is no limit: only --exchange counts")
     parser.add_argument("--name", default="advised", help="the name of the router to make; default %(default)s")
@@ -52,16 +51,22 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
     from thrifty.advice import Criteria, Effort, recommend
+    from thrifty.advice.criteria import CONFIDENCE
     from thrifty.reports.recommendation import recommendation_files
     from thrifty.router.settings import checked_name
 
     checked_name("--name", options.name)
+    if options.soft and options.confidence is not None:
+        raise ValueError(
+            f"--soft says that alpha is no limit, and --confidence {options.confidence:g} that it is one: give one of them"
+        )
+    confidence = CONFIDENCE if options.confidence is None else options.confidence
     with RowCount() as rows, ProgressBar("playing", "game") as bar:
         found = recommend(
             examine_log(options, rows),
             read_alphas(options.alpha),
             policies=split_policies(options.policies),
-            criteria=Criteria(options.exchange, 0.0 if options.soft else options.confidence),
+            criteria=Criteria(options.exchange, 0.0 if options.soft else confidence),
             effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
             progress=bar,
         )
@@ -90,7 +95,7 @@ def _as_text(found: "Recommendation") -> str:
         *refusals(found.refused),
         "",
         lead(found),
-        *free_warning(found.segments.filter(segment=OVERALL)["saving"]),
+        *free_warning(found.segments.filter(segment=OVERALL)["saving"], float(found.evidence.today[1][0])),
         "",
         aligned([_HEADER, *(_as_row(row) for row in found.segments.to_dicts())]),
         "",

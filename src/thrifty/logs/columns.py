@@ -11,6 +11,7 @@ from thrifty.logs.fees import Fees
 from thrifty.logs.numbers import DECIMALS
 from thrifty.logs.prices import PriceList
 from thrifty.logs.times import TimeStyle, check_style
+from thrifty.logs.together import check_together, settle_sources
 from thrifty.suggestions import did_you_mean
 
 MISSING = ("failure", "ignore", "censored")
@@ -41,7 +42,7 @@ class Columns:
     fees : amounts by outcome (and arm), added to the cost; see `Fees`
     chain : the columns that retries of one request share, such as "customer,amount": rows that agree in them and follow each other
         `within` count as one request, which went to the arm of the first
-    within : the longest time between two attempts of one chain, such as "60s" or "5m"
+    within : the longest time between two attempts of one chain, such as "60s" or "5m"; None for 60 seconds
     after : other columns that became known only after the choice, such as "latency,error": the choice cannot follow them
     rare : segments with fewer rows are pooled as "other"; None pools only if there are more than 5,000 segments
     decimal : "comma" or "point"; None for what the numbers show
@@ -69,7 +70,7 @@ class Columns:
     prices: PriceList | None = None
     fees: Fees | None = None
     chain: str | Sequence[str] | None = None
-    within: str | float = "60s"
+    within: str | float | None = None
     after: str | Sequence[str] = ()
     rare: int | None = None
     decimal: str | None = None
@@ -90,11 +91,12 @@ class Columns:
         if self.chain is not None and not self.chain_columns:
             raise ValueError("--chain must name the columns that attempts of one request share, such as customer,amount")
         if self.missing is not None and self.missing not in MISSING:
-            raise ValueError(f"missing must be one of {', '.join(MISSING)}, got {self.missing!r}")
-        if not 0.0 < self.deadline_s < float("inf"):
-            raise ValueError(f"deadline_s must be a positive number of seconds, got {self.deadline_s}")
+            raise ValueError(f"--missing must be one of {', '.join(MISSING)}, got {self.missing!r}")
+        if isinstance(self.deadline_s, str) or not 0.0 < self.deadline_s < float("inf"):
+            raise ValueError(f"--deadline must be a positive number of seconds, got {self.deadline_s!r:.80}")
         if self.missing == "censored" and self.time is None:
-            raise ValueError("missing = censored needs the time of every row: name its column with time")
+            raise ValueError("--missing censored needs the time of every row: name its column with --time")
+        check_together(self)
 
     def _check_settings(self) -> None:
         for meaning in ("arm", "reward"):
@@ -121,7 +123,7 @@ class Columns:
     @property
     def within_s(self) -> float:
         """The longest time between two attempts of one chain, in seconds."""
-        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(self.within))
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", "60s" if self.within is None else str(self.within))
         seconds = float(found[1]) * _LENGTHS.get(found[2], 0.0) if found else 0.0
         if not seconds > 0.0:
             raise ValueError(f"--within must be a time such as 60s, 5m or 1h, got {self.within!r}")
@@ -139,8 +141,7 @@ class Columns:
         >>> Columns.load({"arm": "route", "success": "delivered,read", "cost": None}).success
         ('delivered', 'read')
         """
-        values = {} if file is None else _read(Path(file))
-        values.update({name: value for name, value in given.items() if value is not None})
+        values = settle_sources({} if file is None else _read(Path(file)), given)
         known = [field.name for field in fields(cls)]
         for name in values:
             if name not in known:

@@ -18,6 +18,7 @@ from thrifty.arrays import Floats, Integers
 from thrifty.logs.polars_extra import require_polars
 from thrifty.logs.reading import MOST_ARMS, Log, LogBatch
 from thrifty.suggestions import did_you_mean
+from thrifty.table import visible
 
 if TYPE_CHECKING:
     import polars
@@ -116,8 +117,9 @@ class _Binning:
 
     def __init__(self, name: str, edges: Floats | None, frequent: list[str]) -> None:
         self.edges, self.frequent = edges, frequent
+        name = visible(name)
         if edges is None:
-            self.labels = [*(f"{name} = {value}" for value in frequent), f"{name} = {OTHER}"]
+            self.labels = [*(f"{name} = {visible(value)}" for value in frequent), f"{name} = {OTHER}"]
         else:
             ends = [-math.inf, *edges.tolist(), math.inf]
             self.labels = [_span(name, low, high) for low, high in pairwise(ends)]

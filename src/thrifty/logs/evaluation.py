@@ -12,13 +12,13 @@ from thrifty.findings import Findings, interval_table
 from thrifty.logs.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
 from thrifty.logs.estimators import ESTIMATORS, SegmentEstimates
 from thrifty.logs.evidence import OVERALL, Beliefs, Evidence, Progress, assumptions, examine, logged_value, spread
-from thrifty.logs.reading import Log
 from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
+from thrifty.logs.savings import share_saved
 from thrifty.logs.selective import ChosenArm, Target, choose_arm, mean_target, selective, with_ends
 from thrifty.logs.source import require_polars
 from thrifty.logs.success_cost import cost_per_success, logged_cost_per_success
 from thrifty.policies import DEFAULT_POLICY, Policy, distinct_policies
-from thrifty.problem import checked_alpha, checked_count
+from thrifty.problem import checked_alphas, checked_count
 from thrifty.table import Table
 
 
@@ -58,8 +58,8 @@ class Replay(Findings):
 
 
 def replay(
-    log: Log,
-    alphas: Sequence[float] = (0.02, 0.05, 0.1),
+    source: Any,
+    alphas: Sequence[float] | float = (0.02, 0.05, 0.1),
     *,
     policies: Sequence[str | Policy] = (DEFAULT_POLICY,),
     seed: int = 0,
@@ -70,7 +70,7 @@ def replay(
 
     Parameters
     ----------
-    log : see `Log`
+    source : a log, or anything that `Log` takes (a path, a frame, ...)
     alphas : subsidy factors in [0, 1]
     policies : learning policies to play through the log by rejection replay; each reads the log once more
     seed : of the bootstrap and of the plays
@@ -79,15 +79,15 @@ def replay(
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
-    >>> found = replay(Log(frame), [0.1], policies=[])
+    >>> found = replay(frame, [0.1], policies=[])
     >>> found.policies.filter(estimator="dr")["policy"].to_list()
     ['always the best', 'always the cheapest', 'cheapest above the floor']
 
     """
-    alphas = [checked_alpha(alpha) for alpha in alphas]
+    alphas = checked_alphas(alphas)
     plays = checked_count("plays", plays)
     chosen = distinct_policies(policies) if policies else []
-    evidence = examine(log, seed=seed, progress=progress)
+    evidence = examine(source, seed=seed, progress=progress)
     estimators = ESTIMATORS if evidence.aggregates.weighted else ESTIMATORS[:1]  # without propensities they are all the same
     beliefs = evidence.beliefs([0.0, 1.0, *alphas]) if evidence.comparable else Beliefs({}, {})
     overall, by_segment = [_today(evidence)], []
@@ -96,7 +96,9 @@ def replay(
         by_segment += [_fixed(evidence, [each], choice, "dr", beliefs) for each in evidence.comparable]
     for each in chosen:
         report = None if progress is None else (lambda rows, label=each.label: progress(f"replaying {label}", rows))
-        played = replay_policy(log, evidence.aggregates, evidence.estimates, each, alphas, seed=seed, plays=plays, progress=report)
+        played = replay_policy(
+            evidence.log, evidence.aggregates, evidence.estimates, each, alphas, seed=seed, plays=plays, progress=report
+        )
         for alpha, replayed in played.items():
             overall.append(_played(evidence, replayed, list(evidence.estimates), each.label, alpha))
             pairs = zip(replayed, evidence.estimates, strict=True)
@@ -233,10 +235,11 @@ def _fixed(
 
 def _saving(cost: Target, was: Floats, chosen: list[ChosenArm], n_blocks: int) -> Floats:
     """(3,) the share of today's cost that is saved; NaN where today costs nothing."""
-    if was.min() <= 0.0:
+    saved = share_saved(cost.replicates, was)
+    if np.isnan(saved).any():
         return _NOTHING
-    ratio = Target(cost.replicates / was, cost.parts / float(was[0]))
-    return with_ends(1.0 - float(ratio.replicates[0]), 1.0 - selective(ratio, chosen, n_blocks)[::-1])
+    ratio = Target(1.0 - saved, cost.parts / float(was[0]))
+    return with_ends(float(saved[0]), 1.0 - selective(ratio, chosen, n_blocks)[::-1])
 
 
 def _in_unit(values: Floats) -> Floats:
@@ -281,7 +284,7 @@ def _played(evidence: Evidence, replayed: list[Any], estimates: list[SegmentEsti
         cost=cost,
         sure=(_hoeffding(float(reward[0]), matches), _NO_BOUND),
         change=reward - was[0][0],
-        saving=1.0 - cost[[0, 2, 1]] / float(was[1][0]) if matched and was[1][0] > 0.0 else _NOTHING,
+        saving=share_saved(cost[[0, 2, 1]], float(was[1][0])),
         per_success=_played_per_success(reward, cost),
         refused=refusal if not matched or len(replayed) == 1 else "",
     )

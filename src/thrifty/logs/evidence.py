@@ -83,16 +83,23 @@ class Beliefs:
         return float(np.average(values, weights=traffic))
 
 
-def examine(log: Log, *, seed: int = 0, progress: Progress | None = None) -> Evidence:
-    """Read the log and estimate what every arm brings and costs. Without propensities it is read again, to test the choice.
+def examine(source: Any, *, seed: int = 0, progress: Progress | None = None) -> Evidence:
+    """Read a log and estimate what every arm brings and costs. Without propensities it is read again, to test the choice.
+
+    `source` is a `Log`, or anything that `Log` takes, if its columns have the usual names. Evidence is returned as it is.
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
     >>> examine(Log(frame)).estimates[0].reward().round(2).tolist()
     [1.0, 0.5]
     """
-    seed = checked_count("seed", seed, low=0)
+    if isinstance(source, Evidence):
+        return source
+    log, seed = source if isinstance(source, Log) else Log(source), checked_count("seed", seed, low=0)
     aggregates = aggregate(log, None if progress is None else lambda rows: progress("reading", rows))
+    if not any(each.totals[:, R].any() for each in aggregates.segments):
+        column = log.columns.reward
+        raise ValueError(f"no request succeeded: every reward in column {column!r} is 0; check --reward or --success")
     replicates = REPLICATES if len(aggregates.segments) <= MANY_SEGMENTS else FEW_REPLICATES
     weights = block_weights(aggregates.starts.size, replicates, seed=seed)
     estimates = tuple(estimate_segment(each, weights, weighted=aggregates.weighted) for each in aggregates.segments)

@@ -50,11 +50,13 @@ def fit_export(frames: Sequence["polars.LazyFrame"], columns: Columns) -> tuple[
     pl = require_polars()
     other = (_shadow(pl) | (_used_arm(pl) != _filled(pl, "arm"))).fill_null(True)
     drawn = _filled(pl, "propensity").is_not_null() & ~other
-    facts = [
-        frame.select(routers=pl.col("router").unique().implode(), drawn=drawn.all()).collect(engine="streaming") for frame in frames
-    ]
+    has_segment = _filled(pl, "segment").is_not_null().any()
+    wanted = {"routers": pl.col("router").unique().implode(), "drawn": drawn.all(), "has_segment": has_segment}
+    facts = [frame.select(**wanted).collect(engine="streaming") for frame in frames]
     routers = {name for fact in facts for name in fact["routers"].item()}
-    usual = {"segment": "segment", "id": "decision_id", "outcome_time": "outcome_at"}
+    usual = {"id": "decision_id", "outcome_time": "outcome_at"}
+    if len(routers) > 1 or any(fact["has_segment"].item() for fact in facts):
+        usual["segment"] = "segment"
     if all(fact["drawn"].item() for fact in facts):
         usual["propensity"] = "propensity"
     given: dict[str, Any] = {meaning: getattr(columns, meaning) or name for meaning, name in usual.items()}

@@ -12,7 +12,7 @@ from thrifty.findings import Findings, interval_table
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.evidence import OVERALL, Beliefs, Evidence, Progress, examine, spread
 from thrifty.logs.knee import choice_steps, knee
-from thrifty.logs.reading import Log
+from thrifty.logs.savings import saving_in_words, share_saved
 from thrifty.logs.selective import (
     ChosenArm,
     choose_arm,
@@ -25,8 +25,7 @@ from thrifty.logs.selective import (
 from thrifty.logs.sensitivity import hidden_odds
 from thrifty.logs.source import require_polars
 from thrifty.logs.success_cost import cost_per_success
-from thrifty.logs.summing import R
-from thrifty.problem import checked_alpha
+from thrifty.problem import checked_alphas
 from thrifty.table import Table
 
 GRID = tuple(round(0.01 * step, 2) for step in range(31))
@@ -66,7 +65,7 @@ class Frontier(Findings):
         """What alpha buys at the knee."""
         knee = self.knee_points.filter(segment=OVERALL).to_dicts()[0]
         about = f"{self.evidence.aggregates.rows:,} rows, {len(self.knees) - 1} segments"
-        saves = "has no cost to save" if math.isnan(knee["saving"]) else f"saves {knee['saving']:.1%}"
+        saves = saving_in_words(knee["saving"], "the best arm's cost")
         lost = f"for {knee['given_up']:.1%} of the best quality" if knee["given_up"] > 0.0 else "without loss of quality"
         bought = f"at alpha {knee['alpha']:g} {saves} {lost}"
         return f"{about}; {bought} ({self.verdict})"
@@ -83,35 +82,30 @@ class Frontier(Findings):
         return interval_table(self.points.filter(segment=OVERALL).to_dicts(), formats)
 
 
-def frontier(
-    source: Log | Evidence, alphas: Sequence[float] = GRID, *, seed: int = 0, progress: Progress | None = None
-) -> Frontier:
+def frontier(source: Any, alphas: Sequence[float] | float = GRID, *, seed: int = 0, progress: Progress | None = None) -> Frontier:
     """Quality against cost as alpha moves.
 
     Parameters
     ----------
-    source : a log, or the evidence that `examine` made of one
+    source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     alphas : subsidy factors in [0, 1], in any order
     seed : of the bootstrap
     progress : called with (the current step, rows read so far)
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0, 1, 1] * 166 + [1] * 4, "cost": [0.2, 0.1] * 500})
-    >>> found = frontier(Log(frame), [0.0, 0.5])
+    >>> found = frontier(frame, [0.0, 0.5])
     >>> found.points.filter(segment="all")["arm"].to_list()
     ['a', 'b']
 
     """
-    grid = sorted({checked_alpha(alpha) for alpha in alphas})
-    evidence = source if isinstance(source, Evidence) else examine(source, seed=seed, progress=progress)
+    grid = checked_alphas(alphas)
+    evidence = examine(source, seed=seed, progress=progress)
     segments = evidence.comparable
     refused = {each.sums.name: next(filter(None, each.refusals)) for each in evidence.estimates if each.usable.sum() <= 1}
     if not segments:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ValueError(f"no segment has two arms with enough rows to compare them ({reasons})")
-    if not any(each.sums.totals[:, R].any() for each in segments):
-        column = evidence.log.columns.reward
-        raise ValueError(f"no request succeeded: every reward in column {column!r} is 0; check --reward or --success")
     knees = {each.sums.name: knee([each]) for each in segments} | {OVERALL: knee(segments)}
     beliefs = evidence.beliefs({*grid, *knees.values()})
     rows, at_knee = [], []
@@ -195,8 +189,7 @@ def _changes(evidence: Evidence, each: SegmentEstimates) -> list[dict[str, Any]]
     for alpha, arm, other in choice_steps(each):
         needed = 1.0 - rewards[:, other] / np.maximum(top, 1e-300)
         _, low, high = spread(needed, evidence.weights.shape[1])
-        best = float(costs[0, floor_choice(each, 0.0)])
-        saving = 1.0 - float(costs[0, other]) / best if best > 0.0 else math.nan
+        saving = float(share_saved(costs[0, other], costs[0, floor_choice(each, 0.0)]))
         ends = (each.sums.arms[arm], each.sums.arms[other])
         rows.append(dict(zip(_CHANGES, (each.sums.name, alpha, max(low, 0.0), min(high, 1.0), *ends, saving), strict=True)))
     return rows

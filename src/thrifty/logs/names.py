@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.logs.polars_extra import require_polars
+from thrifty.table import visible
 
 if TYPE_CHECKING:
     import polars
@@ -25,6 +26,8 @@ class TooManyNamesError(ValueError):
 
 class Names:
     """Codes for names, in the order of their first occurrence. `pooled` gives several names one code, that of another name.
+
+    Control characters in a name are written out, see `visible`.
 
     >>> names = Names("arm", most=10)
     >>> import polars
@@ -50,7 +53,7 @@ class Names:
         pl = require_polars()
         for name in column.unique(maintain_order=True):
             if name not in self._seen:
-                self._seen[name] = self.code(self._pooled.get(name, name))
+                self._seen[name] = self.code(visible(self._pooled.get(name, name)))
         self.check()
         codes = column.replace_strict(list(self._seen), list(self._seen.values()), return_dtype=pl.Int32)
         return np.asarray(codes.to_numpy(), dtype=np.int32)

@@ -8,7 +8,7 @@ from thrifty.logs.parts import Part
 from thrifty.logs.plan import segment_of
 from thrifty.logs.polars_extra import require_polars
 from thrifty.logs.recipe import Recipe
-from thrifty.logs.tally import NO_SEGMENT
+from thrifty.logs.tally import EMPTY_LEVEL
 
 OTHER = "other"
 MOST_VALUES = 100_000
@@ -30,7 +30,7 @@ def count_segments(parts: Sequence[Part], recipe: Recipe) -> dict[str, int]:
     counts: dict[str, int] = {}
     for part in parts:
         raw = recipe.raw(part)
-        segment = segment_of(pl, recipe, raw.collect_schema()).fill_null(NO_SEGMENT).alias("segment")
+        segment = segment_of(pl, recipe, raw.collect_schema()).fill_null(EMPTY_LEVEL).alias("segment")
         found = raw.select(segment).group_by("segment").len().collect(engine="streaming")
         for name, rows in found.iter_rows():
             counts[name] = counts.get(name, 0) + rows

@@ -55,7 +55,10 @@ class PriceList:
             if not 0.0 <= price < math.inf:
                 raise ValueError(f"{where}: a price must be finite and not negative, got {row['price']!r} in row {number}")
             start = _seconds(row.get("from"), where, number)
-            found.setdefault((row.get("segment") or None, str(row["arm"])), []).append((start, price))
+            changes = found.setdefault((row.get("segment") or None, str(row["arm"])), [])
+            if start in (time for time, _ in changes):
+                raise ValueError(f"{where}: row {number} is a second price of arm {row['arm']!r:.80} for the same time: give one")
+            changes.append((start, price))
         ordered = {key: sorted(changes) for key, changes in found.items()}
         return cls({key: (tuple(t for t, _ in changes), tuple(p for _, p in changes)) for key, changes in ordered.items()})
 

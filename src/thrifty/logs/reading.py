@@ -1,5 +1,6 @@
 """Reading: a log as batches of canonical columns; every row that is left out is counted by its reason."""
 
+import math
 import shutil
 import tempfile
 import time
@@ -63,13 +64,23 @@ class Log:
         tolerated: float = TOLERATED,
         backend: str = "local",
     ) -> None:
-        if not 0.0 <= tolerated <= 1.0:
-            raise ValueError(f"tolerated must be a share in [0, 1], got {tolerated}")
+        if not isinstance(tolerated, (int, float)) or not 0.0 <= tolerated <= 1.0:
+            raise ValueError(f"--tolerate must be a share in [0, 1], got {tolerated!r:.80}: 0.05 lets 5% of the rows be unreadable")
+        if now is not None and not (isinstance(now, (int, float)) and math.isfinite(now)):
+            raise ValueError(f"--now must be a time in seconds since 1970, got {now!r:.80}")
+        if columns is not None and not isinstance(columns, Columns):
+            raise ValueError(f"columns must be Columns(arm=..., reward=...), got {columns!r:.80}")
+        is_store = isinstance(source, str) and "://" in source
+        if router is not None and not is_store:
+            raise ValueError(
+                f"--router {router!r:.80} is for a store such as sqlite:///thrifty.db: leave it out, or export that router alone "
+                "with thrifty export --router"
+            )
         columns = columns or Columns()
         cluster_address(backend)
         self.folder = Path(tempfile.mkdtemp(prefix="thrifty-log-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        if isinstance(source, str) and "://" in source:
+        if is_store:
             source = unpack_store(source, router, self.folder)
         form = SourceFormat(columns.separator, columns.encoding, tuple(columns.named().values()))
         self.parts, self._notes = open_source(source, form, self.folder)
@@ -155,6 +166,7 @@ class Log:
             raise ValueError(
                 f"{wrong:,} of {tally.rows:,} rows cannot be used, and {self._tolerated:.0%} are tolerated (--tolerate): "
                 + "; ".join(tally.lines())
+                + self._status_hint(tally)
             )
         if tally.no_outcome == tally.used:
             raise ValueError(f"no row has an outcome in column {self.columns.reward!r}: name another with --reward")
@@ -164,6 +176,12 @@ class Log:
         if reader is not None and reader.chains is not None:
             tally.notes += reader.chains.counts.lines(self.columns.within_s)
         self.tally = tally
+
+    def _status_hint(self, tally: Tally) -> str:
+        """What to do if rewards look like statuses, such as 200 and 404."""
+        if self.columns.success or not {"reward is not a number", "reward outside [0, 1]"} & set(tally.left_out):
+            return ""
+        return f"; if column {self.columns.reward!r:.80} holds statuses, name those that are a success with --success"
 
 
 def _files(parts: Sequence[Part]) -> list[Part]:
@@ -182,4 +200,10 @@ def _check_columns(columns: Columns, part: Part, *, several: bool) -> None:
     try:
         columns.check(part.names())
     except ValueError as error:
-        raise ValueError(f"{part.name}: {error}" if several else str(error)) from None
+        hint = (
+            ""
+            if part.kind != "csv" or len(part.names()) > 1
+            else ": if this is one line of several columns, name what separates them"
+        )
+        remedy = f"{hint} with --separator, such as --separator '^'" if hint else ""
+        raise ValueError(f"{part.name}: {error}{remedy}" if several else f"{error}{remedy}") from None

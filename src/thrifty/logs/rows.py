@@ -17,7 +17,7 @@ from thrifty.logs.parts import Part, explain_fault
 from thrifty.logs.plan import make_plan
 from thrifty.logs.polars_extra import require_polars
 from thrifty.logs.recipe import Recipe
-from thrifty.logs.tally import NO_SEGMENT, REASONS, SHOWN, Tally
+from thrifty.logs.tally import EMPTY_LEVEL, NO_SEGMENT, REASONS, SHOWN, Tally
 
 if TYPE_CHECKING:
     import polars
@@ -102,7 +102,7 @@ class RowReader:
     def _batch(self, kept: "polars.DataFrame", rows: Any, times: Any) -> LogBatch:
         pl, columns = require_polars(), self.recipe.columns
         arms = self.arms.encode(kept["arm"])
-        segments = self.segments.encode(kept["segment"].fill_null(NO_SEGMENT))
+        segments = self.segments.encode(kept["segment"].fill_null(EMPTY_LEVEL if columns.segment_columns else NO_SEGMENT))
         rewards = _numbers(kept, "reward")
         costs = _numbers(kept, "cost") if columns.prices is None else self._priced(arms, segments, times)
         if columns.fees is not None and arms.size:
@@ -122,6 +122,7 @@ class RowReader:
 
     def _times(self, kept: "polars.DataFrame") -> NDArray[np.float64]:
         times = _numbers(kept, "time")
+        self.tally.count_times(times)
         self.tally.out_of_order += int((np.diff(times, prepend=self.last_time) < 0).sum())
         if times.size:
             self.first_time = float(times[0]) if math.isnan(self.first_time) else self.first_time

@@ -65,6 +65,14 @@ def open_source(source: Any, form: SourceFormat, folder: Path) -> tuple[list[Par
     >>> parts[0].names(), parts[0].rows
     (['arm'], 1)
     """
+    parts, notes = _open_parts(source, form, folder)
+    for flag, value, kinds in (("--separator", form.separator, ("csv",)), ("--encoding", form.encoding, ("csv", "jsonl"))):
+        if value is not None and not any(part.kind in kinds for part in parts):
+            raise ValueError(f"{flag} {value!r:.80} is about text files, and {parts[0].name} is none: leave it out")
+    return parts, notes
+
+
+def _open_parts(source: Any, form: SourceFormat, folder: Path) -> tuple[list[Part], list[str]]:
     if isinstance(source, Query):
         return _file_part(run_query(source.sql, source.database, folder), "the query", (), form, folder).split(), []
     if not isinstance(source, (str, os.PathLike)):
@@ -144,7 +152,7 @@ def _file_part(path: Path, name: str, folders: tuple[tuple[str, str | None], ...
         path = unpack(path, folder, encoding)
     part = Part(name, kind, 0, path, folders=folders)
     if kind == "csv":
-        part = _surveyed(part, path, "\t" if suffix == ".tsv" else form.separator, form.wanted)
+        part = _surveyed(part, path, form.separator or ("\t" if suffix == ".tsv" else None), form.wanted)
     elif kind == "jsonl":
         part = replace(part, rows=survey_lines(path).rows)
     frame = checked_scan(part)
@@ -153,12 +161,17 @@ def _file_part(path: Path, name: str, folders: tuple[tuple[str, str | None], ...
     return part
 
 
+def _may_separate(sign: str) -> bool:
+    """Whether a sign can stand between columns: one byte that is no letter, digit, quote or part of a number."""
+    return len(sign) == 1 and sign.isascii() and sign.isprintable() and not sign.isalnum() and sign not in "\"'.-+_"
+
+
 def _surveyed(part: Part, path: Path, separator: str | None, wanted: Sequence[str]) -> Part:
     line = header_line(path)
     if "\r" in line:
         raise ValueError(f"{part.name}: its lines end with a carriage return alone: convert them to newlines")
-    if separator is not None and separator not in SEPARATORS:
-        raise ValueError(f"--separator must be one of , ; | or tab, got {separator!r}")
+    if separator is not None and separator not in SEPARATORS and not _may_separate(separator):
+        raise ValueError(f"--separator must be one sign such as , ; | ^, a space or tab, got {separator!r:.80}")
     separator = separator or find_separator(line, list(wanted))
     names = split_header(line, separator)
     for name in wanted:

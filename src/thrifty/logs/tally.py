@@ -1,15 +1,19 @@
 """The tally: which rows of a log were left out, and why."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from thrifty.arrays import Floats
 from thrifty.logs.statuses import MOST_STATUSES
 
 NO_SEGMENT = "all"
-"""The name of the one segment of a log without segments, and of rows whose segment is empty."""
+"""The name of the one segment of a log without segments."""
 
 EMPTY_LEVEL = "(empty)"
-"""What stands for an empty cell in a segment that has several columns."""
+"""What stands for an empty cell in a segment."""
+
+_DAY_S, _LATE_S = 86_400.0, 1e8
 
 REASONS = (
     "used",
@@ -69,6 +73,8 @@ class Tally:
     no_segment: int = 0
     no_chain: int = 0
     out_of_order: int = 0
+    at_zero: int = 0
+    latest: float = -math.inf
     statuses: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -87,8 +93,13 @@ class Tally:
             lines.append(f"{count:,} of {self.rows:,} rows left out: {reason} (first in row {row:,}{place}{shown})")
         if self.out_of_order:
             lines.append(f"{self.out_of_order:,} rows are earlier than the row before them: taken in the order of the log")
+        if 0 < self.at_zero < 0.05 * self.used and self.latest > _LATE_S:
+            lines.append(
+                f"{self.at_zero:,} rows are of 1970-01-01, long before all others: is their time unknown and written as 0? They "
+                "stretch the span of the log; take these rows out, or empty their times"
+            )
         if self.no_segment:
-            lines.append(f"{self.no_segment:,} rows have no segment: taken as segment {NO_SEGMENT!r}")
+            lines.append(f"{self.no_segment:,} rows have no segment: taken as segment {EMPTY_LEVEL!r}")
         if self.no_chain:
             lines.append(f"{self.no_chain:,} rows have an empty column of --chain: each is a request of its own")
         return [*lines, *self.notes]
@@ -97,6 +108,11 @@ class Tally:
         """Count rows left out; `first` is the first of them: its row, value and file."""
         self.left_out[reason] = self.left_out.get(reason, 0) + rows
         self.first.setdefault(reason, first)
+
+    def count_times(self, times: Floats) -> None:
+        """Count the times that are on the first day of 1970, which often stand for no time."""
+        self.at_zero += int(((times >= 0.0) & (times < _DAY_S)).sum())
+        self.latest = max(self.latest, float(times.max(initial=-math.inf)))
 
     def count_statuses(self, found: Iterable[tuple[str, int]]) -> None:
         """Count rows by status, so many different ones that memory is bounded."""
@@ -113,4 +129,6 @@ class Tally:
         self.no_segment += later.no_segment
         self.no_chain += later.no_chain
         self.out_of_order += later.out_of_order
+        self.at_zero += later.at_zero
+        self.latest = max(self.latest, later.latest)
         self.count_statuses(later.statuses.items())

@@ -113,7 +113,7 @@ def check_labels(labels: Sequence[str]) -> None:
 
 def _known(name: str) -> Policy:
     if name not in _KNOWN:
-        hint = did_you_mean(name, _KNOWN, otherwise=f"there are {', '.join(_KNOWN)}")
+        hint = did_you_mean(name, _KNOWN, otherwise=f"there are {', '.join(_KNOWN)}.")
         raise ValueError(f"unknown policy {name!r}: {hint} A path ending in .py names one of your own.")
     return _KNOWN[name]
 

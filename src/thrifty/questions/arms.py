@@ -18,7 +18,7 @@ import numpy as np
 
 from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
-from thrifty.logs import Evidence, Log, examine
+from thrifty.logs import Evidence, examine
 from thrifty.logs.aggregates import N
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.source import require_polars
@@ -78,25 +78,25 @@ class _Pair(NamedTuple):
     other: int
 
 
-def compare_arms(source: Log | Evidence, *, seed: int = 0) -> ArmComparison:
+def compare_arms(source: Any, *, seed: int = 0) -> ArmComparison:
     """Compare all pairs of arms of each segment, and account for the number of comparisons.
 
     Parameters
     ----------
-    source : a log, or the evidence that `examine` made of one
+    source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     seed : of the bootstrap
 
     >>> import numpy, polars
     >>> rng = numpy.random.default_rng(1)
     >>> arms = rng.integers(0, 3, 6000)
     >>> rewards = 1.0 * (rng.random(6000) < numpy.array([0.9, 0.9, 0.7])[arms])
-    >>> log = Log(polars.DataFrame({"arm": numpy.array(["Elm", "Fir", "Oak"])[arms], "reward": rewards, "cost": 1.0 + arms}))
+    >>> log = polars.DataFrame({"arm": numpy.array(["Elm", "Fir", "Oak"])[arms], "reward": rewards, "cost": 1.0 + arms})
     >>> found = compare_arms(log).pairs
     >>> [(row["arm"], row["other"], row["p"] < 0.05) for row in found.to_dicts()]
     [('Elm', 'Oak', True), ('Fir', 'Oak', True), ('Elm', 'Fir', False)]
 
     """
-    evidence = source if isinstance(source, Evidence) else examine(source, seed=seed)
+    evidence = examine(source, seed=seed)
     pairs, left_out = [], {}
     for each in evidence.estimates:
         usable = [int(arm) for arm in np.flatnonzero(each.usable)]

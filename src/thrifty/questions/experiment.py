@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
 from thrifty.logs.cells import is_blank, read_number, read_seconds
+from thrifty.logs.columns import Columns
 from thrifty.logs.numbers import NumberStyle
 from thrifty.logs.plan import MOST_COST
 from thrifty.logs.source import require_polars
-from thrifty.logs.times import TimeStyle
+from thrifty.logs.statuses import check_statuses
+from thrifty.logs.times import time_style
 from thrifty.suggestions import did_you_mean
 
 HOLDOUT, ROUTED = "holdout", "routed"
@@ -33,12 +35,14 @@ class Experiment:
     alpha: float | None
 
 
-def split_groups(frame: Any, *, by: str | None, control: str | None, router: str | None) -> tuple[Experiment, tuple[str, ...]]:
+def split_groups(
+    frame: Any, *, columns: Columns, by: str | None, control: str | None, router: str | None
+) -> tuple[Experiment, tuple[str, ...]]:
     """The experiment in some rows, and notes on the rows that are left out."""
     pl = require_polars()
-    _check_columns(frame, by)
-    frame = _read_cells(pl, frame)
-    if router is not None and "router" in frame.columns:
+    _check_columns(frame, columns, by)
+    frame = _read_cells(pl, frame, columns)
+    if router is not None:
         frame = _of_router(frame, router)
     frame, alpha = _holdout_groups(pl, frame, control) if by is None else (_named_groups(pl, frame, by), None)
     frame, notes = _finished(frame.sort("at", maintain_order=True))
@@ -58,30 +62,47 @@ def split_groups(frame: Any, *, by: str | None, control: str | None, router: str
     return found, notes
 
 
-def _check_columns(frame: Any, by: str | None) -> None:
-    wanted = ("at", "reward", "code") if by is None else ("at", "reward", by)
-    missing = [name for name in wanted if name not in frame.columns]
-    if missing:
-        near = did_you_mean(missing[0], frame.columns, otherwise=f"there are {', '.join(frame.columns[:20])}")
-        raise ValueError(f"the log has no column {missing[0]!r:.80}: {near}")
-    if not {"cost", "price"} & set(frame.columns):
-        raise ValueError("the log has neither a column cost nor a column price: a read-out compares what the groups cost")
+def _check_columns(frame: Any, columns: Columns, by: str | None) -> None:
+    wanted = {"--time": columns.time, "--reward": columns.reward, "--by": by}
+    for flag, name in wanted.items():
+        if name is not None and name not in frame.columns:
+            near = did_you_mean(name, frame.columns, otherwise=f"there are {', '.join(frame.columns[:20])}")
+            raise ValueError(f"the log has no column {name!r:.80} for {flag}: {near}")
+    if by is None and "code" not in frame.columns:
+        raise ValueError(
+            "the log has no column 'code', which names the decisions of a holdout: name the column of the groups with --by"
+        )
+    if not {columns.cost, "price"} & set(frame.columns):
+        raise ValueError(
+            f"the log has no column {columns.cost!r:.80} and no column 'price': name what a decision cost with --cost, a read-out "
+            "compares it"
+        )
 
 
-def _read_cells(pl: Any, frame: Any) -> Any:
+def _read_cells(pl: Any, frame: Any, columns: Columns) -> Any:
     """The frame with times in seconds, rewards, and costs (the price where there is none); empty rewards and costs are null."""
-    schema, read = frame.schema, {"at": read_seconds(pl, "at", frame.schema, TimeStyle())}
-    _refuse(frame, "at", frame.select(wrong=read["at"].is_null())["wrong"], "a time must be a date and time or seconds since 1970")
-    for name, most in (("reward", 1.0), ("cost", MOST_COST), ("price", MOST_COST)):
-        if name not in frame.columns:
-            continue
-        value = read_number(pl, name, schema, NumberStyle())
-        wrong = ~is_blank(pl, name, schema) & ~value.is_between(0.0, most).fill_null(False)
-        rule = "a reward must be in [0, 1]" if name == "reward" else f"a {name} must be a number from 0 to {MOST_COST:g}"
-        _refuse(frame, name, frame.select(wrong=wrong)["wrong"], rule)
-        read[name] = value
-    cost = pl.coalesce(*(read.pop(name) for name in ("cost", "price") if name in read))
-    return frame.with_columns(**read, cost=cost)
+    schema, when, success = frame.schema, columns.time or "", columns.success
+    is_text = schema[when] == pl.String
+    style = time_style(frame[when], columns.time_style, when) if is_text else columns.time_style
+    at = read_seconds(pl, when, schema, style)
+    _refuse(frame, when, frame.select(wrong=at.is_null())["wrong"], "a time must be a date and time or seconds since 1970")
+    if success:
+        reward = pl.when(~is_blank(pl, columns.reward, schema)).then(pl.col(columns.reward).cast(pl.String).is_in(list(success)))
+        found = frame[columns.reward].cast(pl.String).drop_nulls().value_counts().iter_rows()
+        check_statuses(success, dict(found), columns.reward)
+    else:
+        reward = _read_number(pl, frame, columns.reward, 1.0, "a reward must be in [0, 1], or a status with --success")
+    paid = [name for name in dict.fromkeys((columns.cost, "price")) if name is not None and name in frame.columns]
+    costs = [_read_number(pl, frame, name, MOST_COST, f"a {name} must be a number from 0 to {MOST_COST:g}") for name in paid]
+    return frame.with_columns(at=at, reward=reward.cast(pl.Float64), cost=pl.coalesce(*costs))
+
+
+def _read_number(pl: Any, frame: Any, name: str, most: float, rule: str) -> Any:
+    """A column of numbers from 0 to `most`, null where a cell is empty; a ValueError if one is none."""
+    value = read_number(pl, name, frame.schema, NumberStyle())
+    wrong = ~is_blank(pl, name, frame.schema) & ~value.is_between(0.0, most).fill_null(False)
+    _refuse(frame, name, frame.select(wrong=wrong)["wrong"], rule)
+    return value
 
 
 def _refuse(frame: Any, name: str, wrong: Any, rule: str) -> None:
@@ -106,6 +127,8 @@ def _with_costs(frame: Any, notes: tuple[str, ...]) -> tuple[Any, tuple[str, ...
 
 
 def _of_router(frame: Any, router: str) -> Any:
+    if "router" not in frame.columns:
+        raise ValueError(f"--router {router!r:.80}: the log has no column 'router'; leave it out, or name a store or an export")
     names = frame["router"].unique(maintain_order=True).to_list()
     if router not in names:
         raise ValueError(f"the log has no router {router!r:.80}: {did_you_mean(router, names, otherwise=f'it has {names[:10]}')}")

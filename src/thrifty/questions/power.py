@@ -17,7 +17,7 @@ import numpy as np
 
 from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
-from thrifty.logs import Evidence, Log, examine
+from thrifty.logs import Evidence, examine
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.source import require_polars
 from thrifty.problem import checked_alpha
@@ -65,7 +65,7 @@ class Power(Findings):
 
 
 def power(
-    source: Log | Evidence,
+    source: Any,
     alpha: float = 0.05,
     *,
     arm: str | None = None,
@@ -77,7 +77,7 @@ def power(
 
     Parameters
     ----------
-    source : a log, or the evidence that `examine` made of one
+    source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     alpha : the share of the best reward that one is willing to give up
     arm : only this arm; default all but the best of each segment
     confidence : with which it is to be known
@@ -88,14 +88,14 @@ def power(
     >>> rng = numpy.random.default_rng(1)
     >>> arms = rng.integers(0, 2, 4000)
     >>> rewards = 1.0 * (rng.random(4000) < numpy.array([0.9, 0.89])[arms])
-    >>> log = Log(polars.DataFrame({"arm": numpy.array(["Elm", "Fir"])[arms], "reward": rewards, "cost": 2.0 - arms}))
+    >>> log = polars.DataFrame({"arm": numpy.array(["Elm", "Fir"])[arms], "reward": rewards, "cost": 2.0 - arms})
     >>> power(log, 0.1, arm="Fir").arms.select("against", "verdict").rows()
     [('Elm', 'holds')]
 
     """
     alpha, confidence = checked_alpha(alpha), checked_share("confidence", confidence, low=0.5)
     chance = checked_share("chance", chance, low=0.5)
-    evidence = source if isinstance(source, Evidence) else examine(source, seed=seed)
+    evidence = examine(source, seed=seed)
     if arm is not None:
         checked_arm(arm, evidence.aggregates.arms)
     plan = _Plan(alpha, confidence, NormalDist().inv_cdf(chance), evidence.weights.shape[1])

@@ -6,7 +6,7 @@ compared as it was, learning included.
 """
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
+from thrifty.logs.columns import Columns
 from thrifty.logs.exported import unpack_store
 from thrifty.logs.profile import moment
-from thrifty.logs.source import require_polars
+from thrifty.logs.source import SourceFormat, first_line, open_source, require_polars
 from thrifty.problem import checked_alpha
 from thrifty.questions.experiment import Experiment, split_groups
 from thrifty.questions.sequence import RunningMean, running_mean
@@ -59,7 +60,7 @@ class Readout(Findings):
         about = f"{self.experiment.treated} against {self.experiment.control}"
         nothing = f"{self.experiment.control} has no reward so far, so no share of it is given up"
         lost = nothing if now["given_up"] is None else f"gives up {_range(now, 'given_up')} of its reward"
-        saved = "" if now["saving"] is None else f", saves {_range(now, 'saving')} of its cost"
+        saved = "" if now["saving"] is None else f", {_saved(now)}"
         known = "" if self.alpha is None else f"; alpha {self.alpha:g} is {self.verdict}"
         return f"{about}: {lost}{saved}{known}"
 
@@ -69,6 +70,14 @@ class Readout(Findings):
         return interval_table(self.looks.tail(10).to_dicts(), words | {"given_up": ".2%", "saving": ".1%"})
 
 
+def _saved(now: dict[str, Any]) -> str:
+    """What is saved or paid on top, with its interval."""
+    ends = f"[{now['saving_low']:.1%}, {now['saving_high']:.1%}]"
+    if now["saving"] >= 0.0:
+        return f"saves {now['saving']:.1%} {ends} of its cost"
+    return f"costs {-now['saving']:.1%} more (saving {now['saving']:.1%} {ends})"
+
+
 def _range(row: dict[str, Any], name: str) -> str:
     return f"{row[name]:.1%} [{row[f'{name}_low']:.1%}, {row[f'{name}_high']:.1%}]"
 
@@ -76,6 +85,7 @@ def _range(row: dict[str, Any], name: str) -> str:
 def readout(
     source: Any,
     *,
+    columns: Columns | None = None,
     router: str | None = None,
     by: str | None = None,
     control: str | None = None,
@@ -85,7 +95,8 @@ def readout(
 
     Parameters
     ----------
-    source : a store such as "sqlite:///thrifty.db", a file that `thrifty export` wrote, or a polars frame with its columns
+    source : a store such as "sqlite:///thrifty.db", a file that `thrifty export` wrote, or anything else that `Log` takes
+    columns : what the columns of your own file mean: time (default at), reward, success and cost
     router : only this router; needed where there are several, unless they are the groups
     by : the column that names the groups of an A/B test, such as router; default: the holdout against all others
     control : the group that the other is compared with; for a holdout it is the holdout
@@ -101,29 +112,33 @@ def readout(
     ('kept', 0.5)
 
     """
-    experiment, notes = split_groups(_frame(source, router), by=by, control=control, router=router)
+    if columns is not None and not isinstance(columns, Columns):
+        raise ValueError(f"columns must be Columns(time=..., reward=...), got {columns!r:.80}")
+    columns = replace(columns or Columns(), time=(columns and columns.time) or "at")
+    frame = _frame(source, router, columns)
+    experiment, notes = split_groups(frame, columns=columns, by=by, control=control, router=router)
     limit = experiment.alpha if alpha is None else checked_alpha(alpha)
     looks = _looks(experiment)
     frame = require_polars().DataFrame(looks, infer_schema_length=None)
     return Readout(frame, experiment, limit, _verdict(looks[-1], limit), notes)
 
 
-def _frame(source: Any, router: str | None) -> Any:
+def _frame(source: Any, router: str | None, columns: Columns) -> Any:
+    """All rows in memory, as the source has them."""
     pl = require_polars()
-    if isinstance(source, (pl.DataFrame, pl.LazyFrame)):
-        return source.lazy().collect()
-    text = str(source)
-    if "://" in text:
-        with tempfile.TemporaryDirectory(prefix="thrifty-readout-") as folder:
-            return pl.read_parquet(unpack_store(text, router, Path(folder)))
-    if not text.endswith((".csv", ".parquet")):
-        raise ValueError(
-            f"a test is read out from a store such as sqlite:///thrifty.db, or from an export (.csv or .parquet), got {text!r:.80}"
-        )
-    try:
-        return pl.read_csv(text, infer_schema_length=None) if text.endswith(".csv") else pl.read_parquet(text)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ValueError(f"cannot read {text}: {str(error).splitlines()[0]}") from None
+    with tempfile.TemporaryDirectory(prefix="thrifty-readout-") as folder:
+        if isinstance(source, str) and "://" in source:
+            return pl.read_parquet(unpack_store(source, router, Path(folder)))
+        form = SourceFormat(columns.separator, columns.encoding, (columns.time or "", columns.reward))
+        parts, _ = open_source(source, form, Path(folder))
+        ragged = next((part for part in parts if part.ragged is not None and (part.ragged[:, 2] > 0).any()), None)
+        if ragged is not None and ragged.ragged is not None:
+            line = next(line for _, line, fields in ragged.ragged.tolist() if fields)
+            raise ValueError(f"{ragged.name}: line {line:,} does not have the fields of the header: correct it or take it out")
+        try:
+            return pl.concat([part.scan() for part in parts], how="diagonal_relaxed").collect()
+        except pl.exceptions.PolarsError as error:
+            raise ValueError(f"cannot read {parts[0].name}: {first_line(error)}") from None
 
 
 def _looks(experiment: Experiment) -> list[dict[str, Any]]:

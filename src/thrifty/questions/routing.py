@@ -15,9 +15,10 @@ import numpy as np
 
 from thrifty.arrays import Floats
 from thrifty.findings import Findings, interval_table
-from thrifty.logs import Evidence, Log, examine
+from thrifty.logs import Evidence, examine
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.evidence import OVERALL, logged_value, spread
+from thrifty.logs.savings import saving_in_words, share_saved
 from thrifty.logs.source import require_polars
 from thrifty.questions.checking import checked_arm
 from thrifty.table import Table
@@ -128,8 +129,8 @@ class RoutingValue(Findings):
     def headline(self) -> str:
         """What the routing brings and saves in all segments together."""
         whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
-        saving = "" if whole["saving"] is None else f"; saves {whole['saving']:.1%} of its cost"
-        about = f"mean reward {whole['reward']:.4f}, {whole['reward_change']:+.4f} against today{saving}"
+        saving = saving_in_words(whole["saving"], "today's cost")
+        about = f"mean reward {whole['reward']:.4f}, {whole['reward_change']:+.4f} against today; {saving}"
         return f"{about} ({self.evidence.confounding.verdict()})"
 
     def table(self) -> Table:
@@ -138,24 +139,24 @@ class RoutingValue(Findings):
         return interval_table(self.segments.to_dicts(), columns)
 
 
-def value_of(source: Log | Evidence, routing: str | Mapping[str, Any] | Routing | Policy, *, seed: int = 0) -> RoutingValue:
+def value_of(source: Any, routing: str | Mapping[str, Any] | Routing | Policy, *, seed: int = 0) -> RoutingValue:
     """What a given routing would have brought and cost over the span of a log.
 
     Parameters
     ----------
-    source : a log, or the evidence that `examine` made of one
+    source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     routing : shares by arm ("Elm=0.7,Fir=0.3" or a mapping), shares by segment and arm (a mapping, or a CSV file with the columns
         segment, arm and share), or a stochastic policy: a function that is called with a segment and its arms and returns shares
     seed : of the bootstrap
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
-    >>> found = value_of(Log(frame), "a=0.5,b=0.5").to_polars().to_dicts()[0]
+    >>> found = value_of(frame, "a=0.5,b=0.5").to_polars().to_dicts()[0]
     >>> round(found["reward"], 9), round(found["cost"], 9)
     (0.75, 0.15)
 
     """
-    evidence = source if isinstance(source, Evidence) else examine(source, seed=seed)
+    evidence = examine(source, seed=seed)
     if callable(routing):
         routing = Routing({each.sums.name: routing(each.sums.name, each.sums.arms) for each in evidence.estimates})
     plan = Routing.load(routing)
@@ -211,9 +212,10 @@ def _row(evidence: Evidence, parts: list[tuple[SegmentEstimates, Floats]], name:
     was_reward, was_cost = logged_value([each for each, _ in parts], evidence.weights)
     values = {"reward": reward, "cost": cost, "reward_change": reward - was_reward, "cost_change": cost - was_cost}
     row: dict[str, Any] = {"segment": name, "rows": sum(each.sums.rows for each, _ in parts)}
-    if was_cost[0] > 0.0:
-        values["saving"] = 1.0 - cost / np.maximum(was_cost, 1e-300)
+    saving = share_saved(cost, was_cost)
+    if not np.isnan(saving).any():
+        values["saving"] = saving
     for what, replicates in values.items():
         middle, low, high = (float(value) for value in spread(replicates, evidence.weights.shape[1]))
         row |= {what: middle, f"{what}_low": low, f"{what}_high": high}
-    return row if was_cost[0] > 0.0 else row | dict.fromkeys(("saving", "saving_low", "saving_high"))
+    return row if "saving" in values else row | dict.fromkeys(("saving", "saving_low", "saving_high"))

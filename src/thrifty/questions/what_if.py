@@ -7,25 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.logs import Evidence
+from thrifty.logs import Evidence, examine
 from thrifty.logs.aggregates import CC, WC, WW, WWC, WWCC, C, LogSums, N, W
 from thrifty.logs.estimators import SegmentEstimates, estimate_segment
 from thrifty.logs.profile import profile
 from thrifty.questions.checking import checked_arm
 
 
-def with_prices(evidence: Evidence, prices: Mapping[str, float | str]) -> Evidence:
+def with_prices(source: Any, prices: Mapping[str, float | str]) -> Evidence:
     """The evidence of a log, as if every use of an arm had cost what `prices` says: a number, or a change such as "-10%".
+
+    `source` is anything that `examine` takes.
 
     Rewards stay as they are. Today's choices are valued at the new prices too, so that a saving is what routing saves, not what the
     price does.
 
     >>> import polars
-    >>> from thrifty.logs import Log, examine
     >>> frame = polars.DataFrame({"arm": ["a", "b"] * 500, "reward": [1, 1, 1, 0] * 250, "cost": [0.2, 0.1] * 500})
-    >>> with_prices(examine(Log(frame)), {"a": 0.05, "b": "+50%"}).estimates[0].cost().round(3).tolist()
+    >>> with_prices(frame, {"a": 0.05, "b": "+50%"}).estimates[0].cost().round(3).tolist()
     [0.05, 0.15]
     """
+    evidence = examine(source)
     changes = {checked_arm(arm, evidence.aggregates.arms): _checked_change(arm, given) for arm, given in prices.items()}
     if not changes:
         return evidence
@@ -49,6 +51,8 @@ def read_prices(given: list[str]) -> dict[str, str]:
         arm, equals, price = item.partition("=")
         if not equals or not arm.strip():
             raise ValueError(f"--price must be ARM=PRICE or ARM=-10%, got {item!r:.80}")
+        if arm.strip() in found:
+            raise ValueError(f"--price names {arm.strip()!r:.80} twice ({found[arm.strip()]} and {price.strip()}): give one price")
         found[arm.strip()] = price.strip()
     return found
 

@@ -1,9 +1,11 @@
 """Drawing: the house style of pictures, and how the figures of `thrifty.figures` are drawn. Needs the extra `plots`."""
 
 import io
+import itertools
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx")
 GREY = "#888888"
 
+_FONT = "DejaVu Sans"  # comes with matplotlib
 _LOOK: dict[Any, Any] = {
+    "font.family": _FONT,
     "figure.dpi": 150,
     "font.size": 9,
     "axes.spines.top": False,
@@ -76,10 +80,26 @@ def image(figure: "Figure", ending: str) -> bytes:
 def literal(text: str) -> str:
     r"""A name from outside as matplotlib draws it letter by letter; otherwise text between dollar signs would be a formula.
 
-    >>> print(literal("$5 route"))
-    \$5 route
+    Letters that the font of the pictures does not have (Chinese, emoji) are drawn as their codes.
+
+    >>> print(literal("$5 route"), literal("\N{ROCKET} DE"))
+    \$5 route [1F680] DE
     """
-    return text.replace("$", r"\$")
+    drawn = _drawn_letters()
+    pieces = [(letter in drawn, letter) for letter in text]
+    shown = [
+        "".join(letter for _, letter in run) if known else f"[{' '.join(f'{ord(letter):X}' for _, letter in run)}]"
+        for known, run in ((known, list(run)) for known, run in itertools.groupby(pieces, key=lambda piece: piece[0]))
+    ]
+    return "".join(shown).replace("$", r"\$")
+
+
+@cache
+def _drawn_letters() -> frozenset[str]:
+    """The letters that the font of the pictures has."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(chr(code) for code in get_font(findfont(_FONT)).get_charmap() if code >= 32)
 
 
 def checked_picture_path(path: Path) -> Path:

@@ -96,7 +96,7 @@ def less_or_more(row: dict[str, Any], name: str) -> str:
     """
     value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
     if math.isnan(value):
-        return "neither less nor more (nothing costs anything in this log)"
+        return "neither less nor more (what it is compared with is free)"
     word = "less" if value >= 0.0 else "more"
     if low < 0.0 < high:
         return f"{abs(value):.1%} {word} ({-low:.1%} more to {high:.1%} less)"

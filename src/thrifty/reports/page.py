@@ -95,9 +95,18 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_finalized,
     )
     environment.filters["code"] = markdown_code
     return environment
+
+
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+
+
+def _finalized(value: Any) -> Any:
+    """A value of a template without control characters, which no page may hold; lines and tabs stay."""
+    return value.translate(_CONTROLS) if isinstance(value, str) else value
 
 
 def markdown_code(text: str) -> "Markup":
