@@ -64,6 +64,7 @@ PLANS = [
     (statements.PAGE, ("sms", 1, 9), "log_router (router=? AND position>? AND position<?)"),
     (statements.OWN, ("sms", 1, 0), "log_sequence (router=? AND sequence=?)"),
     (statements.RESETS, ("sms", 1, 9), "log_changes (router=? AND position>? AND position<?)"),
+    (statements.CHANGES, ("sms", 1), "log_changes (router=? AND position>?)"),
     (statements.NTH_LAST, ("sms", 9, 3), "log_router (router=? AND position<?)"),
     (statements.NEXT, ("sms", 1), "log_router (router=? AND position>?)"),
     (statements.OUTCOMES, ("sms", 1, 9, 0, 99), "log_sequence (router=? AND sequence>? AND sequence<?)"),
@@ -103,6 +104,7 @@ def test_the_queries_of_the_journal_are_those_whose_plans_were_checked(tmp_path:
     journal.outcomes(0, 1, 2, upto=9)
     journal.find(0, 1)
     journal.recent(1, upto=9)
+    journal.changes(0)
     for _ in range(2):
         journal.open_decisions(after=0, upto=9, limit=5)
     journal.open_among((2,))

@@ -22,7 +22,11 @@ def add_to(commands: Any) -> None:
     for each in described(Config):
         text = f"{each.meaning} (default: {each.default_text})".replace("%", "%%")
         parser.add_argument(each.flag, metavar=each.kind.__name__.replace("tuple", "names").upper(), help=text)
-    parser.add_argument("--config", metavar="FILE", help="a TOML file with any of these settings")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a TOML file with any of these settings, and routers as tables [routers.NAME]; SIGHUP has it read again",
+    )
     parser.add_argument(
         "--traffic", action="store_true", help=f"also send simulated SMS traffic, to a store of its own (default {DEMO_STORE})"
     )
@@ -40,10 +44,14 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"the service needs {error.name}: pip install 'thrifty[service]'") from None
     from thrifty.described import described
     from thrifty.service.config import Config
+    from thrifty.service.declarations import ConfigFile
     from thrifty.store import StoreError
 
     flags = {each.name: getattr(options, each.name) for each in described(Config)}
-    config = Config.load(flags, file=options.config)
+    file = None if options.config is None else ConfigFile.load(flags, options.config)
+    config = Config.load(flags) if file is None else file.config
+    if options.traffic and file is not None and file.routers:
+        raise ValueError(f"--traffic has a router of its own and {options.config} declares others: leave out one of them")
     if options.traffic and config.store == Config.store and flags["store"] is None and "THRIFTY_STORE" not in os.environ:
         config = replace(config, store=DEMO_STORE)
     processes: list[subprocess.Popen[bytes]] = []
@@ -55,9 +63,9 @@ def run(options: argparse.Namespace) -> None:
 
     try:
         if options.traffic:
-            serve(config, check=check_demo_store, listening=send_traffic)
+            serve(config, file=file, check=check_demo_store, listening=send_traffic)
         else:
-            serve(config)
+            serve(config, file=file)
     except StoreError as error:
         raise ValueError(str(error)) from None
     finally:

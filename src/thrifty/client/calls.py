@@ -161,6 +161,11 @@ def routers() -> Call[list[str]]:
     return Call("GET", "/v1/routers", lambda answer: list(answer["routers"]))
 
 
+def drift() -> Call[dict[str, Any]]:
+    """How routers differ from the configuration file of the service: fields, what is declared, what is, who set it and when."""
+    return Call("GET", "/v1/drift", _same)
+
+
 def delete_router(name: str) -> Call[None]:
     """Take a router out of service; its log stays."""
     return Call("DELETE", _router(name), _nothing, budget="admin", deletes=True)

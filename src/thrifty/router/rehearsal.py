@@ -18,17 +18,20 @@ from thrifty.router.settings import Settings
 Change = tuple[str, dict[str, Any]]
 """An action and its body, as they stand in a row of the log."""
 
+WITHOUT_EFFECT = ("delete", "declare")
+"""Changes of neither arms nor settings: nothing is to be tried."""
+
 
 def try_changes(arms: Arms, settings: Settings, changes: list[Change]) -> Engine | None:
     """Make changes to a copy of the arms and settings; a ValueError where one cannot work. The engine to use afterwards, if any."""
     for action, body in changes:
         if action == "settings":
             settings = Settings.from_dict(body)
-        elif action != "delete":
+        elif action not in WITHOUT_EFFECT:
             arms.check_change(action, body["arm"], body["price"])
             if action != "reset":
                 arms.change(action, body["arm"], body["price"])
-    if not any(action != "delete" for action, _ in changes):
+    if all(action in WITHOUT_EFFECT for action, _ in changes):
         return None
     engine = engine_for(settings.policy)
     rehearse(engine, arms, settings)

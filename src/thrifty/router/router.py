@@ -43,6 +43,7 @@ class Router(RouterView):
         may use too; see docs/service.md), an open store, or None for memory only
     name : what the router is called in the store and in the ids of its decisions
     clock : has time() and monotonic(), like the module of that name
+    by : who makes it, for the log
     background : somebody calls `expire` four times a second, so no other call needs to read old decisions from the log
     settings : see `thrifty.router.Settings`: policy, deadline_s, default_outcome, mode, holdout, seed, ...
 
@@ -66,6 +67,7 @@ class Router(RouterView):
         name: str = "router",
         clock: Any = time,
         background: bool = False,
+        by: str = "",
         **settings: Any,
     ) -> None:
         unknown = set(settings) - set(Settings.names())
@@ -83,7 +85,7 @@ class Router(RouterView):
         self._open(fresh, store, background)
         if store is not None:
             if self.log.position == 0 or self.state.configuration.deleted:
-                self.wait(add_change(self, "create", {"arms": wanted, "settings": given.to_dict()}, engine))
+                self.wait(add_change(self, "create", {"arms": wanted, "settings": given.to_dict(), "by": by}, engine))
             self.configure(wanted, given, by="start")
 
     @classmethod

@@ -24,6 +24,7 @@ from thrifty.service.history import show_history
 from thrifty.service.key_routes import KeyRoutes
 from thrifty.service.messages import ArmRequest, RouterRequest, decoded
 from thrifty.service.policy_files import checked_policy
+from thrifty.service.reconcile import NO_FILE
 from thrifty.service.status import Status
 from thrifty.store import StoreError
 
@@ -48,6 +49,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/keys", guarded(keys.make), methods=["POST"]),
         Route("/v1/keys", guarded(keys.show), methods=["GET"]),
         Route("/v1/keys/{name:path}", guarded(keys.revoke), methods=["DELETE"]),
+        Route("/v1/drift", guarded(admin.drift)),
         Route("/v1/routers", guarded(admin.list_routers)),
         Route("/v1/routers/{name}", guarded(admin.put_router), methods=["PUT"]),
         Route("/v1/routers/{name}", guarded(admin.get_router), methods=["GET"]),
@@ -105,6 +107,11 @@ class Admin:
     async def list_routers(self, _request: Request) -> Response:
         """The names of all routers."""
         return JSONResponse({"routers": self.app.routers.names(), "quarantined": self.app.routers.quarantined})
+
+    async def drift(self, _request: Request) -> Response:
+        """How routers differ from what the configuration file declares."""
+        reconciler = self.app.reconciler
+        return JSONResponse(NO_FILE if reconciler is None else await run_in_threadpool(reconciler.drift))
 
     async def put_router(self, request: Request) -> Response:
         """Make a router, or make it as wanted."""

@@ -16,10 +16,12 @@ from thrifty.service.access import Access
 from thrifty.service.bodies import Receive, read_body
 from thrifty.service.config import Config
 from thrifty.service.connections import Connections
+from thrifty.service.declarations import ConfigFile
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.history import HistoryTask
 from thrifty.service.hot_path import ROLES, HotPath
 from thrifty.service.metrics import Metrics
+from thrifty.service.reconcile import Reconciler
 from thrifty.service.request_checks import RequestChecks, has_body
 from thrifty.service.request_counts import RequestCounts
 from thrifty.service.routers import Routers
@@ -49,13 +51,14 @@ _JSON = (b"content-type", b"application/json")
 class App:
     """The whole service behind one callable."""
 
-    def __init__(self, config: Config, store: Any) -> None:
+    def __init__(self, config: Config, store: Any, *, file: ConfigFile | None = None) -> None:
         from thrifty.service.admin import build_admin
 
         self.config, self.store = config, store
         self.access = Access(config, store)
         self.checks, self.connections = RequestChecks(config), Connections(config)
         self.routers = Routers(store)
+        self.reconciler = None if file is None else Reconciler(self.routers, file)
         self.started = self.draining = False
         self._prune_at = self._note_uses_at = time.monotonic()
         self.counts, self.metrics = RequestCounts(), Metrics(self)
@@ -115,6 +118,8 @@ class App:
             raise ServiceProblemError(503, "store", "not started")
         if starting := self.routers.starting:
             raise ServiceProblemError(503, "loading", f"routers are being opened: {', '.join(starting)[:300]}")
+        if self.reconciler is not None and self.reconciler.starting:
+            raise ServiceProblemError(503, "loading", "the routers of the configuration file are being made")
         lines = [self.store.check()]
         lines += [f"quarantined {name}: {' '.join(reason.split())}" for name, reason in self.routers.quarantined.items()]
         return "".join(f"{line}\n" for line in lines)
@@ -143,7 +148,10 @@ class App:
             writer.begin_soon = begin_soon
         self.hot_path.run_on(loop)
         self.routers.open()
-        tasks = [asyncio.create_task(each) for each in (self._tick(), self._sweep(), HistoryTask(self).run())]
+        work = [self._repeat(self._look_around), self._sweep(), HistoryTask(self).run()]
+        if self.reconciler is not None:
+            work.append(self._repeat(self.reconciler.tick))
+        tasks = [asyncio.create_task(each) for each in work]
         self.started = True
         log.info("started")
         await send({"type": "lifespan.startup.complete"})
@@ -160,25 +168,26 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _sweep(self) -> None:
-        """Four times a second: connections that take too long."""
+        """Four times a second: connections that take too long. Now and then: routers whose decisions took long."""
         loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(TICK_S)
-            try:
-                self.connections.sweep(loop.time())
-            except Exception as error:
-                internal_problem(error, during="sweep")
-
-    async def _tick(self) -> None:
-        """Four times a second: deadlines, routers and keys of other replicas."""
-        last, forget_at = "", time.monotonic() + COSTLY_FOR_S
+        forget_at = time.monotonic() + COSTLY_FOR_S
         while True:
             await asyncio.sleep(TICK_S)
             if time.monotonic() >= forget_at:
                 forget_at = time.monotonic() + COSTLY_FOR_S
                 self.hot_path.forget_costly()
             try:
-                await asyncio.to_thread(self._look_around)
+                self.connections.sweep(loop.time())
+            except Exception as error:
+                internal_problem(error, during="sweep")
+
+    async def _repeat(self, work: Callable[[], None]) -> None:
+        """Run something in a worker thread four times a second; an error is logged once as long as it is the same."""
+        last = ""
+        while True:
+            await asyncio.sleep(TICK_S)
+            try:
+                await asyncio.to_thread(work)
                 last = ""
             except Exception as error:
                 if str(error) != last:
@@ -187,6 +196,7 @@ class App:
                     log.warning("store", exc_info=trace, extra={"facts": {"error": last}})
 
     def _look_around(self) -> None:
+        """Deadlines, uses of keys, old decisions, routers and keys of other replicas."""
         self.routers.expire()
         if time.monotonic() >= self._note_uses_at:
             self._note_uses_at = time.monotonic() + NOTE_USES_S

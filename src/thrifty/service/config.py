@@ -52,6 +52,11 @@ class Config:
     keep_minutes_days: float = setting(2.0, "days for which the history has every minute; 0 keeps all")
     keep_hours_days: float = setting(60.0, "days for which the history has every hour; 0 keeps all")
     keep_history_days: float = setting(1826.0, "days for which the history has every day; 0 keeps all")
+    reconcile: str = setting(
+        "report",
+        'with "enforce" every SIGHUP and start undoes what was changed by hand in routers of the file; "report" shows it',
+        words=("report", "enforce"),
+    )
     admin_key: str = setting("", "an admin key besides those in the store; better given in the environment", shown="none")
     log_level: str = setting(
         "info", "debug, info, warning or error; logs are JSON lines on standard error", words=("debug", "info", "warning", "error")
@@ -61,7 +66,7 @@ class Config:
     def load(cls, flags: Mapping[str, Any], *, environment: Mapping[str, str] = os.environ, file: str | None = None) -> "Config":
         """From flags that are not None, then THRIFTY_NAME in the environment, then a TOML file, then the defaults."""
         known = described(Config)
-        values: dict[str, Any] = _read(file) if file else {}
+        values: dict[str, Any] = {name: value for name, value in read_file(file).items() if name != "routers"} if file else {}
         unknown = sorted(set(values) - {each.name for each in known})
         if unknown:
             raise ValueError(f"{file} has no setting {unknown[0]!r}; there are {', '.join(each.name for each in known)}")
@@ -89,7 +94,8 @@ def settings_table() -> str:
     return "\n".join(["| setting | flag | environment | default | meaning |", "|---|---|---|---|---|", *rows])
 
 
-def _read(file: str) -> dict[str, Any]:
+def read_file(file: str) -> dict[str, Any]:
+    """Everything that a TOML file says; a ValueError if it cannot be read."""
     try:
         return tomllib.loads(Path(file).read_text())
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -128,6 +128,36 @@ class RouterList(Struct):
     quarantined: dict[str, str]
 
 
+class FieldDrift(Struct):
+    """A field that is not as declared: what it is instead, who set it, and when (seconds since 1970)."""
+
+    field: str
+    declared: Any
+    actual: Any
+    by: str | None
+    at: float | None
+
+
+class RouterDrift(Struct):
+    """How one router differs from the configuration file. `problem` says why it could not be made as declared."""
+
+    name: str
+    state: Literal["as declared", "drifted", "refused", "not declared"]
+    differences: list[FieldDrift]
+    problem: str | None
+
+
+class DriftAnswer(Struct):
+    """How routers differ from the configuration file; `error` says why the file was refused when it was last read."""
+
+    file: str | None
+    reconcile: Literal["report", "enforce"] | None
+    read_at: float | None
+    error: str | None
+    needs_restart: list[str]
+    routers: list[RouterDrift]
+
+
 class ErrorBody(Struct, omit_defaults=True):
     """What went wrong, and where. An internal error has a request_id, under which the log of the service has more."""
 

@@ -171,6 +171,13 @@ class Metrics:
         away = float(app.store.writer.failure is not None)
         yield GaugeMetricFamily("thrifty_store_away", "1 if the last commit failed", away)
         yield CounterMetricFamily("thrifty_commits", "commits of the store", app.store.writer.commits)
+        reconciler = app.reconciler
+        drift: dict[str, float] = defaultdict(float)
+        for name, count in () if reconciler is None else reconciler.counts().items():
+            drift[self._routers.label(name)] += count
+        yield _family(GaugeMetricFamily, "drift", "fields that are not as the configuration file declares", drift)
+        refused = float(reconciler is not None and bool(reconciler.error))
+        yield GaugeMetricFamily("thrifty_config_refused", "1 if the configuration file was refused when it was last read", refused)
         yield _family(GaugeMetricFamily, "build_info", "1, with the version", {version("thrifty"): 1.0}, label="version")
 
 

@@ -14,6 +14,7 @@ _TYPES = (
     messages.ArmRequest,
     messages.DecisionAnswer,
     messages.DecisionRequest,
+    messages.DriftAnswer,
     messages.Failure,
     messages.KeyAnswer,
     messages.KeyList,
@@ -89,6 +90,7 @@ def _router_paths() -> dict[str, Any]:
     )
     segments = _operation("list segments, and explain all of them together", _OBJECT, errors=_NO_ROUTER)
     return {
+        "/v1/drift": {"get": _operation("show how routers differ from the configuration file", _ref("DriftAnswer"))},
         "/v1/routers": {"get": _operation("list routers", _ref("RouterList"))},
         "/v1/routers/{name}": {
             "parameters": [name],

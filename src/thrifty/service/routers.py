@@ -174,7 +174,7 @@ class Routers:
             if router is not None:
                 router.configure(wanted.arms, Settings(**asked), by=by)
                 return router, False
-            router = Router(wanted.arms, store=self.store, name=name, background=True, **asked)
+            router = Router(wanted.arms, store=self.store, name=name, background=True, by=by, **asked)
             self._add(name, router)
             return router, True
 

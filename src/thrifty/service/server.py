@@ -15,6 +15,7 @@ import uvicorn
 
 from thrifty.service.app import App
 from thrifty.service.config import Config
+from thrifty.service.declarations import ConfigFile
 from thrifty.service.json_log import log_as_json
 from thrifty.service.protocol import HotProtocol
 from thrifty.store import open_store
@@ -39,11 +40,18 @@ class DrainingServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handle the signals, and do not raise them once more when everything is done, as uvicorn would."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        if self._service.reconciler is not None:
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self.handle_reload)
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def handle_reload(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Have the configuration file read again. Without one SIGHUP ends the process, as a closed terminal should."""
+        assert self._service.reconciler is not None
+        self._service.reconciler.request()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Stop accepting and finish open requests; what was acknowledged is durable, so a second signal may end it at once."""
@@ -67,12 +75,19 @@ def how_to_run(app: App) -> dict[str, Any]:
     }
 
 
-def serve(config: Config, *, check: Callable[[Any], None] | None = None, listening: Callable[[str], None] | None = None) -> None:
+def serve(
+    config: Config,
+    *,
+    file: ConfigFile | None = None,
+    check: Callable[[Any], None] | None = None,
+    listening: Callable[[str], None] | None = None,
+) -> None:
     """Run until SIGINT or SIGTERM; then finish open requests, keep snapshots and flush.
 
     Parameters
     ----------
     config : how
+    file : the configuration file, whose routers are made at the start and whenever SIGHUP comes
     check : is given the open store before anything is done with it, and may raise a ValueError
     listening : is given the URL once the port is taken
 
@@ -84,7 +99,7 @@ def serve(config: Config, *, check: Callable[[Any], None] | None = None, listeni
         try:
             if check is not None:
                 check(store)
-            app = App(config, store)
+            app = App(config, store, file=file)
         except Exception:
             store.close()
             raise

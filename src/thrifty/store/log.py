@@ -155,6 +155,9 @@ class Journal(Protocol):
     def recent(self, decisions: int, *, upto: int) -> list[Placed]:
         """The last `decisions` decisions up to a position, with all outcomes, `create` and `reset` rows among them, in order."""
 
+    def changes(self, after: int) -> list[Placed]:
+        """Durable changes after a position, in order, without voided ones; at most PAGE_ROWS. Changes are never pruned."""
+
     def open_decisions(self, *, after: int, upto: int, limit: int) -> list[Placed]:
         """Decisions with after < position <= upto that have no outcome row yet, in order, at most `limit`."""
 

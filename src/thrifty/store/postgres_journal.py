@@ -51,6 +51,10 @@ IS_CONNECTED = (
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
 )
+CHANGES = (
+    f"SELECT position, {_FIELDS} FROM log WHERE router = %s AND kind = '{CHANGE}' AND position > %s AND {_VALID} "
+    f"ORDER BY position LIMIT {PAGE_ROWS}"
+)
 NTH_LAST = (
     f"SELECT position FROM log WHERE router = %s AND kind = '{DECISION}' AND position <= %s AND {_VALID} "
     "ORDER BY position DESC LIMIT 1 OFFSET %s"
@@ -166,6 +170,10 @@ class PostgresJournal:
         found = self._store.query_long(NTH_LAST, (self._router, upto, decisions - 1))
         rows = self._rows(found[0][0] - 1 if found else 0, upto)
         return [each for each in rows if each[1].kind != CHANGE or each[1].code in ("create", "reset")]
+
+    def changes(self, after: int) -> list[Placed]:
+        """See `Journal`."""
+        return _placed(self._store.query(CHANGES, (self._router, after)))
 
     def open_decisions(self, *, after: int, upto: int, limit: int) -> list[Placed]:
         """See `Journal`."""

@@ -47,6 +47,10 @@ RESETS = (
     f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_changes WHERE router = ? AND {_RESETS} AND position > ? AND position < ? "
     f"AND {_VALID} ORDER BY position"
 )
+CHANGES = (
+    f"SELECT position, {_COLUMNS} FROM log INDEXED BY log_changes WHERE router = ? AND kind = '{CHANGE}' AND position > ? "
+    f"AND {_VALID} ORDER BY position LIMIT {PAGE_ROWS}"
+)
 NTH_LAST = (
     f"SELECT position FROM log INDEXED BY log_router WHERE router = ? AND kind = '{DECISION}' AND position <= ? AND {_VALID} "
     "ORDER BY position DESC LIMIT 1 OFFSET ?"
@@ -162,6 +166,10 @@ class SqliteJournal:
         found = self._store.query(NTH_LAST, self._router, upto, decisions - 1)
         rows = self._rows(found[0][0] - 1 if found else 0, upto)
         return [each for each in rows if each[1].kind != CHANGE or each[1].code in ("create", "reset")]
+
+    def changes(self, after: int) -> list[Placed]:
+        """See `Journal`."""
+        return self._placed(CHANGES, self._router, after)
 
     def open_decisions(self, *, after: int, upto: int, limit: int) -> list[Placed]:
         """See `Journal`."""
