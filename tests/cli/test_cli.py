@@ -279,6 +279,28 @@ def test_ctrl_c_stops_and_says_what_was_completed() -> None:
     assert "Traceback" not in err
 
 
+def test_ctrl_c_leaves_a_question_to_a_log_at_once(tmp_path: Path) -> None:
+    """Half a minute of games in forty segments, with all threads at work in compiled code."""
+    lines = [f"{'abc'[row % 3]},{int(row % 7 > row % 3)},{1 + row % 3},s{row // 3 % 40}" for row in range(24_000)]
+    (tmp_path / "log.csv").write_text("\n".join(["arm,reward,cost,segment", *lines]))
+    command = [sys.executable, "-m", "thrifty.cli", "recommend", str(tmp_path / "log.csv"), "--segment", "segment"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        time.sleep(3.0)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, "")
+    assert time.monotonic() - began < 5.0
+    assert err == "thrifty recommend: stopped\n"
+    assert not list(scratch.glob("thrifty-log-*"))
+
+
 def test_ctrl_c_without_a_word_says_stopped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def stop(_options: object) -> None:
         raise KeyboardInterrupt

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from thrifty.advice.fit import SegmentFit
 from thrifty.advice.play import Score, play
 from thrifty.advice.selection import COMMON, FINALISTS, Candidates, Scores, finalists
+from thrifty.interruption import leave, start_jobs
 from thrifty.policies import Policy
 from thrifty.problem import checked_count
 
@@ -39,6 +40,8 @@ class Effort:
         for name, low in (("rounds", 100), ("worlds", 2), ("most", 1)):
             object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
 
+
+_PATIENCE_S = 0.2  # how long games that have begun may still take when the others are dropped
 
 FURTHER = 4
 """The finalists are played in so many times as many more worlds."""
@@ -71,23 +74,23 @@ def play_all(
         return play(fit, truth, game.alpha, game.policies, rounds=rounds, seed=world_seed, exchange=candidates.criteria.exchange)
 
     def play_games(games: list[_Game], done: int) -> int:
-        for game, result in zip(games, pool.map(play_one, games), strict=True):
-            for label, found in result.items():
-                scores.setdefault((fits[game.segment].name, game.alpha, label), []).extend(found)
-            done += 1
-            if progress is not None:
-                progress(done, total)
+        futures = start_jobs([partial(play_one, game) for game in games], os.cpu_count() or 1)
+        try:
+            for game, future in zip(games, futures, strict=True):
+                for label, found in future.result().items():
+                    scores.setdefault((fits[game.segment].name, game.alpha, label), []).extend(found)
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+        except BaseException:
+            leave(futures, patience_s=_PATIENCE_S)
+            raise
         return done
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        try:
-            done = play_games(_first_games(len(fits), candidates, worlds), 0)
-            last = _final_games(fits, candidates, worlds, scores)
-            total = done + len(last)
-            play_games(last, done)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    done = play_games(_first_games(len(fits), candidates, worlds), 0)
+    last = _final_games(fits, candidates, worlds, scores)
+    total = done + len(last)
+    play_games(last, done)
     return scores
 
 

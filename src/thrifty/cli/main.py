@@ -1,14 +1,19 @@
 """`thrifty`: the parser of all commands, and their exit codes."""
 
 import argparse
+import atexit
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from functools import partial
 from typing import Any, NoReturn
 
 from thrifty import __version__
 from thrifty.files import check_folder
+
+_CLEARING_S = 1.0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,16 +53,21 @@ def build_parser() -> argparse.ArgumentParser:
     commands: Any = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for command in (*simulating, *serving, *asking):
         command.add_to(commands)
+    parser.set_defaults(left_at_once=tuple(command.run for command in asking))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0, 1 if a check found a fault, 2 for wrong input, 130 after Ctrl-C."""
-    options = build_parser().parse_args(arguments)
+    try:
+        options = build_parser().parse_args(arguments)
+    except KeyboardInterrupt:
+        print("thrifty: stopped", file=sys.stderr)
+        return 130
     try:
         if getattr(options, "out_is_folder", False) and options.out is not None:
             check_folder(options.out)
-        code: int | None = options.run(options)
+        code = _run(options)
         sys.stdout.flush()
     except ValueError as error:
         if os.environ.get("THRIFTY_TRACE", "") not in ("", "0"):
@@ -74,11 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or 0
 
 
+def _run(options: argparse.Namespace) -> int | None:
+    """Run a command. One that asks a log leaves no half results, so that Ctrl-C may leave it wherever it is."""
+    from thrifty.interruption import run_interruptibly
+
+    work: Callable[[], int | None] = partial(options.run, options)
+    return run_interruptibly(work) if options.run in options.left_at_once else work()
+
+
 def _end_if_work_was_left(code: int) -> None:
     """End the process here if a thread still compiles, or is in compiled code that may never return."""
-    from thrifty.interruption import work_was_left
+    from thrifty.interruption import start_jobs, work_was_left
 
     if work_was_left():
+        wait(start_jobs([atexit._run_exitfuncs], threads=1), timeout=_CLEARING_S)  # temporary files, for one
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
