@@ -36,6 +36,7 @@ PUBLIC = (
 RUN_HERE = {
     "README.md": 3,
     "docs/index.md": 3,
+    "docs/how-to/alerts.md": 1,
     "docs/how-to/compare.md": 7,
     "docs/how-to/embed.md": 7,
     "docs/how-to/own-policy.md": 4,

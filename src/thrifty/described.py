@@ -32,6 +32,7 @@ class Described:
     high_over_http : the largest number that a request may set, if that is smaller
     words : the texts it may be, if not any
     shown : the default in a table, if that needs words
+    secret : whether its value is shown to nobody
 
     >>> Described("port", int, 8321, "the port", low=0, high=65_535).checked(70_000)
     Traceback (most recent call last):
@@ -49,6 +50,7 @@ class Described:
     high_over_http: float = math.inf
     words: tuple[str, ...] = ()
     shown: str = ""
+    secret: bool = False
 
     @property
     def flag(self) -> str:
@@ -99,7 +101,8 @@ class Described:
         else:
             allowed = isinstance(value, str) and (not self.words or value in self.words)
         if not allowed:
-            raise ValueError(f"{self.name} must be {self.span_text}, got {value!r:.80}")
+            got = f"a value of type {type(value).__name__}" if self.secret else f"{value!r:.80}"
+            raise ValueError(f"{self.name} must be {self.span_text}, got {got}")
         return tuple(value) if self.kind is tuple else result
 
     def _number(self, value: Any) -> int | float:

@@ -193,6 +193,17 @@ class DecisionRecords:
                 self._requests[note.request_id] = key
         return slot
 
+    def used_table(self) -> NDArray[Any]:
+        """The rows of `table` that were ever given out; some may have been given back."""
+        return self.table[: self._unused]
+
+    def made_between(self, after: float, upto: float) -> NDArray[Any]:
+        """A copy of the records of decisions made after a time, up to another, in no order."""
+        table = self.used_table()
+        at = table["at"]
+        places = np.flatnonzero((at > after) & (at <= upto)).tolist()
+        return table[[place for place in places if self._slots.get(self.key_at(place)) == place]]
+
     def note(self, key: Key) -> Note | None:
         """What is kept besides the numbers."""
         return self._notes.get(key)

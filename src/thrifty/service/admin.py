@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from thrifty.router import ACTIONS, Router
+from thrifty.service.alert_routes import AlertRoutes
 from thrifty.service.bodies import read_body
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.history import show_history
@@ -38,7 +39,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def build_admin(app: "App") -> Starlette:
     """The Starlette application behind `app`."""
-    admin, status, keys = Admin(app), Status(app), KeyRoutes(app)
+    admin, status, keys, alerts = Admin(app), Status(app), KeyRoutes(app), AlertRoutes(app)
     guarded = admin.guarded
     routes = [
         Route("/healthz", answered(status.health)),
@@ -50,6 +51,8 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/keys", guarded(keys.show), methods=["GET"]),
         Route("/v1/keys/{name:path}", guarded(keys.revoke), methods=["DELETE"]),
         Route("/v1/drift", guarded(admin.drift)),
+        Route("/v1/alerts", guarded(alerts.show), methods=["GET"]),
+        Route("/v1/alerts/test", guarded(alerts.test), methods=["POST"]),
         Route("/v1/routers", guarded(admin.list_routers)),
         Route("/v1/routers/{name}", guarded(admin.put_router), methods=["PUT"]),
         Route("/v1/routers/{name}", guarded(admin.get_router), methods=["GET"]),

@@ -13,6 +13,7 @@ from typing import Any
 from starlette.middleware.cors import CORSMiddleware
 
 from thrifty.service.access import Access
+from thrifty.service.alerts import Alerts
 from thrifty.service.bodies import Receive, read_body
 from thrifty.service.config import Config
 from thrifty.service.connections import Connections
@@ -59,6 +60,7 @@ class App:
         self.checks, self.connections = RequestChecks(config), Connections(config)
         self.routers = Routers(store)
         self.reconciler = None if file is None else Reconciler(self.routers, file)
+        self.alerts = Alerts(config, store, self.routers)
         self.started = self.draining = False
         self._prune_at = self._note_uses_at = time.monotonic()
         self.counts, self.metrics = RequestCounts(), Metrics(self)
@@ -148,6 +150,7 @@ class App:
             writer.begin_soon = begin_soon
         self.hot_path.run_on(loop)
         self.routers.open()
+        self.alerts.start()
         work = [self._repeat(self._look_around), self._sweep(), HistoryTask(self).run()]
         if self.reconciler is not None:
             work.append(self._repeat(self.reconciler.tick))
@@ -209,6 +212,7 @@ class App:
             self.access.refresh()
 
     def _close(self) -> None:
+        self.alerts.close()
         try:
             self.access.note_uses()
         except StoreError as error:

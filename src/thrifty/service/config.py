@@ -15,7 +15,7 @@ from typing import Any
 from thrifty.described import described, setting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Config:
     """How the service runs; `described(Config)` has the range and the meaning of every field.
 
@@ -57,7 +57,13 @@ class Config:
         'with "enforce" every SIGHUP and start undoes what was changed by hand in routers of the file; "report" shows it',
         words=("report", "enforce"),
     )
-    admin_key: str = setting("", "an admin key besides those in the store; better given in the environment", shown="none")
+    admin_key: str = setting(
+        "", "an admin key besides those in the store; better given in the environment", shown="none", secret=True
+    )
+    alert_url: str = setting("", "where alerts are sent, such as https://ops.example/hook", shown="none", secret=True)
+    alert_secret: str = setting(
+        "", "what messages to alert_url are signed with; better given in the environment", shown="none", secret=True
+    )
     log_level: str = setting(
         "info", "debug, info, warning or error; logs are JSON lines on standard error", words=("debug", "info", "warning", "error")
     )
@@ -73,6 +79,9 @@ class Config:
         values.update({each.name: environment[each.variable] for each in known if each.variable in environment})
         values.update({name: value for name, value in flags.items() if value is not None})
         return cls(**{each.name: each.checked(each.parsed(values[each.name])) for each in known if each.name in values})
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{each.name}={getattr(self, each.name)!r}' for each in described(Config) if not each.secret)})"
 
     @property
     def loopback(self) -> bool:

@@ -27,4 +27,6 @@ def log_as_json(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in ("httpx", "httpcore"):  # they would log addresses and headers of webhooks, which may be confidential
+        logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING if level != "debug" else logging.DEBUG)

@@ -121,6 +121,27 @@ class KeyList(Struct):
     keys: list[KeyEntry]
 
 
+class AlertEntry(Struct):
+    """One alert. `until` and `ending` are null while it lasts."""
+
+    id: int
+    rule: str
+    router: str
+    segment: str
+    arm: str
+    severity: Literal["page", "warn", "info"]
+    since: float
+    until: float | None
+    text: str
+    ending: str | None
+
+
+class AlertList(Struct):
+    """The newest alerts, the newest first."""
+
+    alerts: list[AlertEntry]
+
+
 class RouterList(Struct):
     """The routers in service, and those that are quarantined, with the reason."""
 

@@ -11,6 +11,7 @@ from thrifty.service import messages
 from thrifty.store.history import FIELDS, STEPS
 
 _TYPES = (
+    messages.AlertList,
     messages.ArmRequest,
     messages.DecisionAnswer,
     messages.DecisionRequest,
@@ -40,7 +41,7 @@ def describe() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "thrifty", "version": version("thrifty"), "description": "The cheapest arm that is good enough."},
-        "paths": {**_hot_paths(), **_key_paths(), **_router_paths(), **_status_paths()},
+        "paths": {**_hot_paths(), **_key_paths(), **_alert_paths(), **_router_paths(), **_status_paths()},
         "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
         "security": [{"key": []}, {}],
     }
@@ -67,6 +68,15 @@ def _key_paths() -> dict[str, Any]:
         "/v1/keys": {"post": make, "get": _operation("list keys: names, roles, when made, last used, expiring", _ref("KeyList"))},
         "/v1/keys/{key_name}": {"parameters": [_parameter("key_name", minLength=1)], "delete": revoke},
     }
+
+
+def _alert_paths() -> dict[str, Any]:
+    limit = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}, "required": False}
+    show = _operation("list the newest alerts", _ref("AlertList"), errors={"422": "a limit that is not allowed"})
+    test = _operation("send a test alert", None, errors={"409": "there is no webhook"}, role="admin")
+    del test["responses"]["204"]
+    test["responses"]["202"] = {"description": "queued", "content": _content(_OBJECT)}
+    return {"/v1/alerts": {"get": {**show, "parameters": [limit]}}, "/v1/alerts/test": {"post": test}}
 
 
 def _router_paths() -> dict[str, Any]:

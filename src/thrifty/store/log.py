@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from thrifty.store.alerts import AlertTable
 from thrifty.store.history import Cells, Deltas, History
 
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
@@ -193,6 +194,7 @@ class Store(Protocol):
     """Keeps logs, snapshots and API keys; what routers and the service need of it."""
 
     shared: bool  # True if other processes use it too
+    alerts: AlertTable
 
     @property
     def turnover(self) -> int:
@@ -205,6 +207,9 @@ class Store(Protocol):
     @property
     def keys_required(self) -> bool:
         """True once any API key was added, even if all keys are revoked by now."""
+
+    def lead(self, name: str) -> bool:
+        """True if this process does the work called `name`, which only one of all that share the store does."""
 
     def journal(self, router: str) -> Journal:
         """The log of one router."""

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from thrifty.store.alerts import AlertTable
 from thrifty.store.history import History, HistoryQuery
 from thrifty.store.log import CHANGE, KEYS, LOGGED, Row, StoredKey, StoreError
 from thrifty.store.open_decisions import OpenDecisions
@@ -23,6 +24,13 @@ from thrifty.store.postgres_worker import PostgresWorker
 LONG_TIMEOUT_S = 60.0
 """For work that is known to take long: a page of a long read, a snapshot, a piece of a prune."""
 
+LEASE_S = 15
+"""Seconds for which a replica leads after it last said so."""
+
+_LEAD = (
+    "INSERT INTO leases (name, holder, until) VALUES (%s, %s, now() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
+    "SET holder = excluded.holder, until = excluded.until WHERE leases.holder = excluded.holder OR leases.until < now() RETURNING 1"
+)
 _SETTINGS = (
     "SET search_path = thrifty; SET default_transaction_isolation = 'read committed'; "
     "SET idle_in_transaction_session_timeout = '5s'; "
@@ -67,6 +75,7 @@ class PostgresStore:
             raise StoreError(f"cannot open {self.place}: {str(error).strip()}") from error
         self._lookups = PostgresWorker(self.connect, place=self.place, name="thrifty-lookups")
         self._long_work = PostgresWorker(self.connect, place=self.place, name="thrifty-long-work")
+        self.alerts = AlertTable(self._run, self._run)
         if reading:
             return
         self.writer = PostgresSync(self.connect, replica=self.replica, position=head, lives=lives, degraded_s=degraded_s)
@@ -82,6 +91,13 @@ class PostgresStore:
         """Return "ready", or "degraded" if the database cannot be reached; a StoreError if that has lasted for too long."""
         self.writer.admit(keep=True)
         return "ready" if self.writer.failure is None else "degraded"
+
+    def lead(self, name: str) -> bool:
+        """True if this replica does the work called `name`: one does, and another takes over when it says so no more."""
+        return not self.reads_only and bool(self.query(_LEAD, (name, self.replica, LEASE_S)))
+
+    def _run(self, text: str, values: tuple[Any, ...]) -> list[Any]:
+        return self.query(text.replace("?", "%s"), values)
 
     def journal(self, router: str) -> PostgresJournal:
         """The log of one router."""

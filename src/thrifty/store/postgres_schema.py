@@ -47,6 +47,18 @@ MIGRATIONS = (
     CREATE TABLE history_upto (router text PRIMARY KEY, position bigint NOT NULL);
     CREATE TABLE history_kept (step integer PRIMARY KEY, before bigint NOT NULL);
     """,
+    # `occasion` is 0 while an alert lasts, so that the unique index allows one; then it is the id.
+    """
+    CREATE TABLE alerts (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, rule text NOT NULL, router text NOT NULL, segment text NOT NULL,
+        arm text NOT NULL, severity text NOT NULL, since double precision NOT NULL, until double precision, text text NOT NULL,
+        ending text, occasion bigint NOT NULL, sent integer NOT NULL, attempts integer NOT NULL DEFAULT 0,
+        due double precision NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX alerts_once ON alerts (rule, router, segment, arm, occasion);
+    CREATE TABLE alert_memory (name text PRIMARY KEY, body text NOT NULL);
+    CREATE TABLE leases (name text PRIMARY KEY, holder bigint NOT NULL, until timestamptz NOT NULL);
+    """,
 )
 """Numbered by their place; schema_version has a row for each that was run."""
 

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from thrifty.store.alerts import AlertTable
 from thrifty.store.group_commit import GroupCommit
 from thrifty.store.history import History, HistoryQuery
 from thrifty.store.log import KEYS, LOGGED, Row, StoredKey, StoreError
@@ -70,6 +71,7 @@ class SqliteStore:
         self.history_tickets: dict[str, int] = {}  # by router, what to wait for until its history is written
         self.snapshot_lock = threading.Lock()
         self.open_decisions: defaultdict[str, OpenDecisions] = defaultdict(OpenDecisions)
+        self.alerts = AlertTable(lambda text, values: self.query(text, *values), lambda text, values: self.execute(text, *values))
         if reading:
             self._reading = connect_reading(self.path, busy_s=busy_s)
             self.writer = GroupCommit(self._commit, durable=0)
@@ -97,6 +99,10 @@ class SqliteStore:
         if self.writer.failure is not None:
             raise self.writer.failure
         return "ready"
+
+    def lead(self, name: str) -> bool:  # noqa: ARG002
+        """True: one process writes to the file."""
+        return not self.reads_only
 
     def journal(self, router: str) -> SqliteJournal:
         """The log of one router."""

@@ -48,6 +48,16 @@ MIGRATIONS = (
     CREATE TABLE history_upto (router TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
     CREATE TABLE history_kept (step INTEGER PRIMARY KEY, before INTEGER NOT NULL) STRICT;
     """,
+    # `occasion` is 0 while an alert lasts, so that the unique index allows one; then it is the id.
+    """
+    CREATE TABLE alerts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, router TEXT NOT NULL, segment TEXT NOT NULL, arm TEXT NOT NULL,
+        severity TEXT NOT NULL, since REAL NOT NULL, until REAL, text TEXT NOT NULL, ending TEXT,
+        occasion INTEGER NOT NULL, sent INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, due REAL NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE UNIQUE INDEX alerts_once ON alerts (rule, router, segment, arm, occasion);
+    CREATE TABLE alert_memory (name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    """,
 )
 
 

@@ -1,0 +1,35 @@
+"""Routes of alerts."""
+
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from thrifty.service.errors import ServiceProblemError
+
+if TYPE_CHECKING:
+    from thrifty.service.app import App
+
+MOST_SHOWN = 1000
+
+
+class AlertRoutes:
+    """The handlers."""
+
+    def __init__(self, app: "App") -> None:
+        self.app = app
+
+    async def show(self, request: Request) -> Response:
+        """The newest alerts, those that last and those that ended."""
+        text = request.query_params.get("limit", "100")
+        if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= MOST_SHOWN):
+            raise ServiceProblemError(422, "value", f"limit must be a whole number from 1 to {MOST_SHOWN}, got {text!r:.80}")
+        return JSONResponse({"alerts": await run_in_threadpool(self.app.alerts.newest, int(text))})
+
+    async def test(self, request: Request) -> Response:
+        """Send a test alert; it is on its way when this answers."""
+        if not self.app.alerts.sends:
+            raise ServiceProblemError(409, "webhook", "there is no webhook: start the service with alert_url and alert_secret")
+        await run_in_threadpool(self.app.alerts.test, self.app.who(request.scope))
+        return JSONResponse({"result": "queued"}, status_code=202)
