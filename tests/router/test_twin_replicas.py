@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from tests.postgres import Postgres
+from tests.router import history_twin
 from tests.router import twin_input as given
 from tests.router import twin_rules as rules
 from tests.router.pair import Clock, facts, facts_of_twin
@@ -45,7 +46,7 @@ class Replicas(RuleBasedStateMachine):
     @initialize(arms=given.arm_prices, chosen=given.some_settings)
     def make(self, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
         self.name, self.clock, self.position, self.steps = f"a{next(self.names)}", Clock(), 0, 0
-        self.twin = Twin(self.name, self.clock.time)
+        self.twin, self.ever = Twin(self.name, self.clock.time), list[Row]()
         arms, chosen = possible(arms, {"alpha": 0.125, "policy": "cs-ucb", "deadline_s": 100.0, **chosen})
         first = Router(arms, store=self.stores[0], name=self.name, clock=self.clock, **chosen)
         self.routers = [first, Router.reopen(self.name, self.stores[1], clock=self.clock)]
@@ -73,6 +74,7 @@ class Replicas(RuleBasedStateMachine):
                 self.position = position
                 self.check_row(row)
                 self.twin.take(row)
+                self.ever.append(row)
 
     def check_row(self, row: Row) -> None:
         """No number is given out twice, and nobody is given up before the deadline."""
@@ -169,11 +171,24 @@ class Replicas(RuleBasedStateMachine):
         self.routers[who].leave()
         self.routers[who] = Router.reopen(self.name, self.stores[who], clock=self.clock)
 
+    @rule(who=replicas)
+    def write_history(self, who: int) -> None:
+        """Each counts what it has applied and the other has not counted yet."""
+        self.routers[who].history()
+
     @invariant()
     def all_agree(self) -> None:
         self.steps += 1
         if self.steps % 3 == 0:
             self.agree()
+        if self.steps % 9 == 0:
+            self.check_history(self.steps % 2)
+
+    def check_history(self, who: int) -> None:
+        """Every row is counted once, whoever wrote the history."""
+        self.agree()
+        self.routers[who].history()
+        history_twin.check(self.stores[who], self.name, self.ever)
 
     def teardown(self) -> None:
         """Nobody waits for ever, and a replica that starts now agrees too."""
@@ -194,7 +209,8 @@ class Replicas(RuleBasedStateMachine):
         self.expire_all()
         assert self.twin.due() == []
         self.restart(0)
-        self.agree()
+        self.check_history(1)
+        self.check_history(0)
 
     def expire_all(self) -> None:
         """Both replicas give up whoever is due, as far as that is for them to do, and agree."""

@@ -127,6 +127,7 @@ class HistoryKeeper:
     def _count_log(self, router: "Router", journal: Any, upto: int) -> None:
         """Count the rows of the log up to a position, by the same fold that restores a state. No policy is needed for it."""
         state, engine, counted = router.state.begun_anew(), engine_for("cheapest"), journal.history.position()
+        state.pruned_before = router.state.pruned_before  # an outcome without a decision is no news then
         state.engine, deltas, begun = engine, _deltas_for(journal, counted), time.perf_counter()
         for number, (at, row) in enumerate(journal.scan(upto), start=1):
             deltas.position, state.history = at, deltas if at > counted else None

@@ -115,6 +115,7 @@ class Router(RouterView):
 
     def leave(self) -> None:
         """Follow the log no more."""
+        self.history_keeper.close()
         self.log.leave()
 
     def close(self) -> None:

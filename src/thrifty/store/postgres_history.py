@@ -4,10 +4,12 @@ Whoever writes locks the router's row of `history_upto`, adds what the rows behi
 does not matter which replica writes, or whether one repeats a transaction whose confirmation was lost.
 """
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from thrifty.store.history import ADD, COLUMNS, STEPS, Deltas, table_rows
+from thrifty.store.log import DECISION
 
 if TYPE_CHECKING:
     from thrifty.store.postgres import PostgresStore
@@ -26,6 +28,8 @@ KEEP = (
     "INSERT INTO history_kept VALUES (%s, %s) ON CONFLICT (step) "
     "DO UPDATE SET before = greatest(history_kept.before, excluded.before)"
 )
+FIRST_TIME = f"SELECT coalesce(min(at), 'infinity') FROM log WHERE router = %s AND kind = '{DECISION}'"
+FORGET = "DELETE FROM history WHERE router = %s AND start + step > %s"
 DELETE_OLD = (
     "DELETE FROM history WHERE ctid = ANY (ARRAY(SELECT ctid FROM history "
     f"WHERE router = %s AND step = %s AND whole = %s AND start < %s LIMIT {PRUNE_ROWS})) RETURNING 1"
@@ -60,6 +64,19 @@ class PostgresHistory:
                 return upto
 
         return int(self._store.run_long(add))
+
+    def forget(self, connection: Any, position: int) -> None:
+        """Forget a history that has counted the row at a position, which is void now: it will be filled from the log again.
+
+        Of rows that were pruned nothing is forgotten but what is in one cell with others.
+        """
+        (counted,) = connection.execute(UPTO, (self._router,)).fetchone()
+        if counted < position:
+            return
+        (pruned,) = connection.execute("SELECT EXISTS (SELECT FROM pruned WHERE router = %s)", (self._router,)).fetchone()
+        since = connection.execute(FIRST_TIME, (self._router,)).fetchone()[0] if pruned else -math.inf
+        connection.execute(FORGET, (self._router, since))
+        connection.execute("DELETE FROM history_upto WHERE router = %s", (self._router,))
 
 
 def prune(store: "PostgresStore", before: Mapping[str, float]) -> None:

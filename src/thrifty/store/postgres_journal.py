@@ -263,6 +263,7 @@ class PostgresJournal:
         def mark(connection: Any) -> None:
             with connection.transaction():
                 connection.execute("DELETE FROM settled WHERE router = %s", (self._router,))
+                self.history.forget(connection, position)
                 connection.execute("DELETE FROM snapshots WHERE router = %s AND position >= %s", (self._router, position))
                 connection.execute(
                     "INSERT INTO voided (position, router, reason) VALUES (%s, %s, %s) "

@@ -63,8 +63,9 @@ def _copy(source: Path, target: Path, pause: ReaderPause) -> int | None:
         migrate(copy, target)
         copy.execute("ATTACH ? AS source", (reading_uri(source),))
         pruned, voided = marks = _marks(copy)
+        _copy_snapshots(copy)
+        _copy_history(copy)
         (head,) = copy.execute("SELECT coalesce(max(position), 0) FROM source.log").fetchone()
-        _copy_snapshots(copy, head)
         rows = _copy_log(copy, target, head, pause)
         copy.execute("INSERT INTO main.keys SELECT * FROM source.keys")
         copy.executemany("INSERT INTO main.pruned VALUES (?, ?)", pruned)
@@ -101,8 +102,18 @@ def _copy_log(copy: sqlite3.Connection, target: Path, head: int, pause: ReaderPa
         after = end
 
 
-def _copy_snapshots(copy: sqlite3.Connection, head: int) -> None:
-    found = copy.execute("SELECT router, position, digest FROM source.snapshots WHERE position <= ?", (head,)).fetchall()
+def _copy_history(copy: sqlite3.Connection) -> None:
+    """Copy the history with the position that it reaches to, of one moment: after the snapshots, which never reach further, and
+    before the end of the log is known.
+    """
+    copy.execute("BEGIN")
+    for table in ("history_upto", "history_kept", "history"):
+        copy.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table}")
+    copy.execute("COMMIT")
+
+
+def _copy_snapshots(copy: sqlite3.Connection) -> None:
+    found = copy.execute("SELECT router, position, digest FROM source.snapshots").fetchall()
     for router, position, digest in found:
         copy.execute(
             "INSERT INTO main.snapshots SELECT * FROM source.snapshots WHERE router = ? AND position = ?", (router, position)

@@ -62,6 +62,15 @@ class SqliteHistory:
         ticket = self._store.history_tickets[self._router] = self._journal.append_work(add)
         return ticket
 
+    def forget(self, *, since: float) -> None:
+        """Forget the history of decisions made since a time: it will be filled from the log again."""
+
+        def delete(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM history WHERE router = ? AND start + step > ?", (self._router, since))
+            connection.execute("DELETE FROM history_upto WHERE router = ?", (self._router,))
+
+        self._journal.wait(self._journal.append_work(delete))
+
 
 def add_cells(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
     """Add rows to the table, many with one statement: each releases the interpreter and must wait to get it back."""

@@ -1,5 +1,6 @@
 """The log of one router in a SQLite file. Every query is a short one by an index: none sorts, none scans the table."""
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -274,10 +275,17 @@ class SqliteJournal:
         if found is None or found[0] != router:
             raise StoreError(f"the log of {router!r} has no row {position}")
         check_voidable(position, pruned=self._pruned(), snapshots=[at for at, _ in self.snapshots()])
+        if position <= self.history.position():
+            self.history.forget(since=self._first_time() if self._pruned() else -math.inf)
         store.execute("DELETE FROM settled WHERE router = ?", router)
         store.execute("DELETE FROM snapshots WHERE router = ? AND position >= ?", router, position)
         store.execute("INSERT OR REPLACE INTO voided VALUES (?, ?, ?, ?)", position, router, reason, time.time())
         store.open_decisions[router].forget()
+
+    def _first_time(self) -> float:
+        """When the oldest decision that is not pruned was made; infinity if there is none."""
+        first = self._store.query(f"SELECT min(at) FROM log WHERE router = ? AND kind = '{DECISION}'", self._router)[0][0]
+        return math.inf if first is None else float(first)
 
     def voided(self) -> dict[int, str]:
         """See `Journal`."""
