@@ -51,7 +51,7 @@ def play(router: Router, clock: Clock, decisions: int, *, seed: int = 1) -> None
         clock.passed += rng.choice([0.25, 7.0, 90.0])
         ids.append(router.decide(rng.choice(["", "DE", "DE/x", "FR"])).id)
         for _ in range(rng.choice([0, 1, 1, 2])):
-            how = rng.choice([{"reward": 0.25}, {"reward": 1.0}, {"status": "void"}, {"reward": 0.5, "arm": "a"}])
+            how: dict[str, Any] = rng.choice([{"reward": 0.25}, {"reward": 1.0}, {"status": "void"}, {"reward": 0.5, "arm": "a"}])
             router.record(rng.choice(ids[-20:]), cost=rng.choice([0.5, 2.0]), **how)
 
 
@@ -72,6 +72,11 @@ def sums(store: Any, **asked: Any) -> set[tuple[Any, ...]]:
     found = store.history("r", **{"since": 0.0, "until": 4e9, "by": (), **asked}).rows
     names = ("decisions", "outcomes", "rewards", "costs")
     return {tuple(sum(row[name] for row in found) for name in names)}
+
+
+def broken(_batch: list[tuple[int, Any]]) -> None:
+    """A commit that fails."""
+    raise StoreError("the disk is full")
 
 
 def wait_until_filled(router: Router) -> None:
@@ -255,9 +260,6 @@ def test_rows_that_a_failed_commit_lost_are_not_in_the_history(tmp_path: Path) -
     rng, lost = random.Random(5), 0
     commit = store.writer._commit
 
-    def broken(batch: list[tuple[int, Any]]) -> None:
-        raise StoreError("the disk is full")
-
     for turn in range(60):
         store.writer._commit = broken if rng.random() < 0.25 else commit
         try:
@@ -276,9 +278,6 @@ def test_a_history_on_its_way_that_is_lost_is_counted_again_though_nobody_calls(
     store = open_store(f"sqlite:///{tmp_path / 'h.db'}")
     router, commit = make(store), store.writer._commit
     router.decide()
-
-    def broken(batch: list[tuple[int, Any]]) -> None:
-        raise StoreError("the disk is full")
 
     store.writer._commit = broken
     router.history_keeper.write(router, at_once=False)
@@ -336,7 +335,10 @@ def test_killed_at_any_moment_the_history_is_that_of_the_log(tmp_path: Path) -> 
     for turn in range(1, 12):
         play(router, clock, rng.randrange(1, 12), seed=turn)
         for _ in range(rng.randrange(3)):
-            rng.choice([lambda: router.history_keeper.write(router), lambda: router.snapshots.take_now(router)])()
+            if rng.random() < 0.5:
+                router.history_keeper.write(router)
+            else:
+                router.snapshots.take_now(router)
         play(router, clock, rng.randrange(3), seed=100 + turn)
         target = tmp_path / f"{turn}.db"
         store.execute("SELECT 1")

@@ -11,11 +11,12 @@ from typing import Any
 import httpx
 
 from tests.postgres import Postgres
+from tests.router import history_twin
 from tests.service.conftest import Service
 from thrifty.router import Router
 from thrifty.store import open_store
 
-SMS = {"arms": {"a": 0.3, "b": 0.2, "c": 0.1}, "alpha": 0.1, "policy": "cs-ts"}
+SMS = {"arms": {"a": 0.375, "b": 0.25, "c": 0.125}, "alpha": 0.1, "policy": "cs-ts"}
 
 
 class Load:
@@ -112,6 +113,8 @@ def check(store_url: str, load: Load, *lives: dict[str, Any], killed: bool = Tru
             mine = [each for each, row in decisions.items() if row.arm == arm]
             seen = [each for each in mine if each in rewards]
             assert statistics[arm][:3] == (len(mine), len(seen), sum(rewards[each] or 0.0 for each in seen))
+        folded.history()
+        history_twin.check(store, "sms", rows)
         for live in lives:
             assert {arm["arm"]: (arm["decisions"], arm["outcomes"], arm["reward_sum"]) for arm in live["all"]["arms"]} == {
                 arm: row[:3] for arm, row in statistics.items()
@@ -121,21 +124,36 @@ def check(store_url: str, load: Load, *lives: dict[str, Any], killed: bool = Tru
         store.close()
 
 
+def look(service: Service) -> dict[str, Any]:
+    """What a service knows about the router now; its history says the same."""
+    live: dict[str, Any] = httpx.get(f"{service.url}/v1/routers/sms/segments").json()
+    asked = {"step": "day", "by": "arm", "until": str(time.time() + 86_400.0)}
+    rows = httpx.get(f"{service.url}/v1/routers/sms/history", params=asked).json()["rows"]
+    for arm in live["all"]["arms"]:
+        mine = [row for row in rows if row["arm"] == arm["arm"]]
+        counted = tuple(sum(row[name] for row in mine) for name in ("decisions", "outcomes", "rewards"))
+        assert counted == (arm["decisions"], arm["outcomes"], arm["reward_sum"])
+    return live
+
+
 def kill_again_and_again(service: Service, kills: int, *, seed: int = 1) -> int:
-    """Start, load, kill, `kills` times; then stop in peace, and check. The number of decisions made."""
+    """Start, load, kill, `kills` times, and in between stop in peace, which leaves a snapshot; check. The number of decisions."""
     rng = random.Random(seed)
     service.start()
     assert httpx.put(f"{service.url}/v1/routers/sms", json=SMS, timeout=300).status_code == 201
     load = Load(service.url)
     try:
-        for _ in range(kills):
-            time.sleep(rng.uniform(0.05, 0.6))
+        for number in range(kills):
+            time.sleep(rng.uniform(0.05, 2.0))  # the history is written once a second
             service.kill()
             service.start()
+            if number % 3 == 1:
+                service.stop()
+                service.start()
         time.sleep(0.3)
     finally:
         load.stop()
-    live = httpx.get(f"{service.url}/v1/routers/sms/segments").json()
+    live = look(service)
     service.kill()
     return check(service.store, load, live)
 
@@ -158,7 +176,7 @@ def kill_the_database_again_and_again(service: Service, postgres: Postgres, kill
         load.stop()
     _wait_for(service, "ready\n")
     time.sleep(1.0)
-    live = httpx.get(f"{service.url}/v1/routers/sms/segments").json()
+    live = look(service)
     service.kill()
     assert load.degraded, "the database was never away"
     return check(service.store, load, live, killed=False)
@@ -182,7 +200,7 @@ def kill_replicas_again_and_again(services: list[Service], kills: int, *, seed: 
     finally:
         load.stop()
     time.sleep(2.0)  # each has seen what the others did by then
-    lives = [httpx.get(f"{service.url}/v1/routers/sms/segments").json() for service in services]
+    lives = [look(service) for service in services]
     for service in services:
         service.kill()
     return check(services[0].store, load, *lives)
