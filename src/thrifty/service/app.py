@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 from starlette.middleware.cors import CORSMiddleware
@@ -66,12 +67,15 @@ class App:
         self.counts, self.metrics = RequestCounts(), Metrics(self)
         self.count = self.counts.add
         authorise = self.access.authorise
-        self.hot_path = HotPath(self.routers, max_batch=config.max_batch, authorise=authorise, count=self.count)
+        self.tracing, make = _tracing(config)
+        self.hot_path = make(self.routers, max_batch=config.max_batch, authorise=authorise, count=self.count)
         self._admin = build_admin(self)
         self._answer: Any = self._route
+        if self.tracing is not None:
+            self._answer = self.tracing.around(self._route)
         if config.allowed_origins:
             self._answer = CORSMiddleware(
-                self._route, allow_origins=config.allowed_origins, allow_methods=["*"], allow_headers=["*"]
+                self._answer, allow_origins=config.allowed_origins, allow_methods=["*"], allow_headers=["*"]
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -218,6 +222,21 @@ class App:
         except StoreError as error:
             log.warning("the last uses of keys are not stored", extra={"facts": {"error": str(error)}})
         self.routers.close()
+        if self.tracing is not None:
+            self.tracing.close()
+
+
+def _tracing(config: Config) -> tuple[Any, Callable[..., HotPath]]:
+    """What makes spans, or None; and what makes the hot path."""
+    if not config.trace_exporter:
+        return None, HotPath
+    try:
+        from thrifty.service.tracing import TracedHotPath, Tracing, exporter_named
+
+        tracing = Tracing(exporter_named(config.trace_exporter))
+    except ImportError as error:
+        raise ValueError(f"trace_exporter needs {error.name}: pip install 'thrifty[tracing]'") from None
+    return tracing, partial(TracedHotPath, tracing)
 
 
 async def _send(send: Send, status: int, body: bytes, headers: Any) -> None:

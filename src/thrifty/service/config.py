@@ -52,6 +52,9 @@ class Config:
     keep_minutes_days: float = setting(2.0, "days for which the history has every minute; 0 keeps all")
     keep_hours_days: float = setting(60.0, "days for which the history has every hour; 0 keeps all")
     keep_history_days: float = setting(1826.0, "days for which the history has every day; 0 keeps all")
+    trace_exporter: str = setting(
+        "", "the exporter of OpenTelemetry spans, such as otlp_proto_http; its settings are the variables OTEL_*", shown="no spans"
+    )
     reconcile: str = setting(
         "report",
         'with "enforce" every SIGHUP and start undoes what was changed by hand in routers of the file; "report" shows it',
