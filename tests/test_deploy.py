@@ -1,7 +1,8 @@
-"""The files in deploy/: every metric and label that they name exists in the metrics of a running service."""
+"""The files in deploy/: metrics, labels, commands and variables that they name exist."""
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.pages import ROOT
 from tests.promql import TARGET, named
 from tests.service.test_http import SMS, running
+from thrifty.cli.main import build_parser
+from thrifty.described import described
+from thrifty.service.config import Config
 
 DEPLOY = ROOT / "deploy"
 RULES: list[Any] = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())["groups"][0]["rules"]
@@ -86,3 +90,79 @@ def test_panels_have_a_place_of_their_own_and_ask_the_chosen_source() -> None:
     sources = {target["datasource"]["uid"] for panel in panels for target in panel["targets"]}
     assert sources == {"${datasource}"}
     assert "://" not in Path(DEPLOY / "grafana-dashboard.json").read_text()
+
+
+# -- systemd and containers ------------------------------------------------------------------------------------------------
+
+
+def unit() -> dict[str, list[str]]:
+    """The settings of the unit, by name; a setting may stand there more than once."""
+    found: dict[str, list[str]] = {}
+    for line in (DEPLOY / "thrifty.service").read_text().splitlines():
+        if line and line[0] not in "#[":
+            name, equals, value = line.partition("=")
+            assert equals, line
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def test_the_unit_starts_a_command_that_exists_and_reloads_by_sighup() -> None:
+    (start,), (reload,) = unit()["ExecStart"], unit()["ExecReload"]
+    program, *words = shlex.split(start)
+    options = build_parser().parse_args(words)
+    assert (Path(program).name, options.command, options.config) == ("thrifty", "serve", "/etc/thrifty/thrifty.toml")
+    assert reload == "/bin/kill -HUP $MAINPID"
+    assert unit()["RestartPreventExitStatus"] == ["2"]  # the exit code of wrong input
+    assert float(unit()["TimeoutStopSec"][0]) > Config().drain_s
+
+
+def variables(text: str) -> set[str]:
+    return set(re.findall(r"\bTHRIFTY_\w+", text))
+
+
+def test_every_variable_that_a_file_sets_is_one_that_the_service_reads() -> None:
+    known = {each.variable for each in described(Config)} | {"THRIFTY_CACHE"}
+    for name in ("thrifty.service", "Containerfile"):
+        found = variables((DEPLOY / name).read_text())
+        assert found <= known
+        assert {"THRIFTY_STORE", "THRIFTY_CACHE"} <= found
+
+
+def test_the_unit_writes_only_where_it_may() -> None:
+    settings = unit()
+    assert settings["ProtectSystem"] == ["strict"]
+    for kind in ("State", "Cache"):
+        assert settings[f"{kind}Directory"] == ["thrifty"]
+    assert "sqlite:////var/lib/thrifty/" in settings["Environment"][0]
+    assert "THRIFTY_CACHE=/var/cache/thrifty" in settings["Environment"][0]
+    assert "MemoryDenyWriteExecute" not in settings  # rules are compiled while it runs
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Containerfile, lines that go on joined."""
+    text = re.sub(r"\\\n\s*", "", re.sub(r"(?m)^#.*\n", "", (DEPLOY / "Containerfile").read_text()))
+    found = [line.partition(" ") for line in text.splitlines() if line.strip()]
+    return [(name, rest) for name, _, rest in found]
+
+
+def test_the_containerfile_has_two_stages_and_ends_as_a_user_without_rights() -> None:
+    names = [name for name, _ in instructions()]
+    known = "FROM ARG ENV WORKDIR COPY RUN USER VOLUME EXPOSE STOPSIGNAL HEALTHCHECK ENTRYPOINT CMD"
+    assert set(names) <= set(known.split())
+    assert (names[0], names.count("FROM")) == ("FROM", 2)
+    last = dict(instructions()[names.index("FROM", 1) :])
+    assert last["USER"] == "10001"
+    assert json.loads(last["ENTRYPOINT"]) + json.loads(last["CMD"]) == ["thrifty", "serve"]
+    assert json.loads(last["HEALTHCHECK"].partition("CMD ")[2])[0] == "python"
+    assert int(last["EXPOSE"]) == Config().port
+    copied = [rest.split() for name, rest in instructions() if name == "COPY"]
+    for source in (each for words in copied if "--from=build" not in words for each in words[:-1]):
+        assert (ROOT / source).exists(), source
+
+
+def test_the_image_is_warmed_for_the_processor_that_it_will_think_it_has() -> None:
+    stages = " ".join(f"\n{name} {rest}" if name == "FROM" else rest for name, rest in instructions()).split("\n")[1:]
+    for words in ("NUMBA_CPU_NAME=generic", 'NUMBA_CPU_FEATURES=""', "THRIFTY_CACHE=/var/cache/thrifty"):
+        assert all(words in stage for stage in stages)
+    (warm,) = [rest for name, rest in instructions() if name == "RUN" and "thrifty warm" in rest]
+    assert build_parser().parse_args(warm.replace("$POLICIES", "").split()[1:]).unknown_costs

@@ -28,6 +28,12 @@ COPY_ROWS = 2_000
 
 ATTEMPTS = 5
 
+SMALL = ("keys", "alerts", "alert_memory")
+"""Tables that are copied by one statement each, and do not depend on the log."""
+
+LEFT_OUT = ("settled",)
+"""Tables that are not copied: which blocks of decisions have all their outcomes is found out again."""
+
 _COLUMNS = ", ".join(("position", "router", *Row._fields))
 
 
@@ -67,7 +73,8 @@ def _copy(source: Path, target: Path, pause: ReaderPause) -> int | None:
         _copy_history(copy)
         (head,) = copy.execute("SELECT coalesce(max(position), 0) FROM source.log").fetchone()
         rows = _copy_log(copy, target, head, pause)
-        copy.execute("INSERT INTO main.keys SELECT * FROM source.keys")
+        for table in SMALL:
+            copy.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table}")
         copy.executemany("INSERT INTO main.pruned VALUES (?, ?)", pruned)
         copy.executemany("INSERT INTO main.voided VALUES (?, ?, ?, ?)", voided)
         is_whole = _marks(copy) == marks and all(_is_covered(copy, *mark) for mark in pruned)
