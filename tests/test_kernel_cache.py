@@ -133,3 +133,16 @@ def test_a_child_process_that_is_told_of_the_temporary_folder_uses_it(tmp_path: 
     here = cache_folder()
     monkeypatch.setenv("THRIFTY_CACHE", str(here.parent))  # as thrifty.router.compiling sets it for its child
     assert cache_folder() == here
+
+
+def test_a_user_without_a_home_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    for name, value in (("XDG_CACHE_HOME", "caches"), ("THRIFTY_CACHE", "chosen")):
+        monkeypatch.setenv(name, str(tmp_path / value))
+        assert cache_folder() == tmp_path / value / ("thrifty" * (name == "XDG_CACHE_HOME")) / "kernels"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("THRIFTY_CACHE")
+    assert cache_folder() == kernel_cache._temporary_folder()

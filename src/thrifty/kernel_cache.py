@@ -44,9 +44,13 @@ def cache_folder() -> Path:
 
 
 def _wanted_folder() -> Path:
-    chosen = os.environ.get("THRIFTY_CACHE")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "thrifty"
-    return (Path(chosen) if chosen else base) / "kernels"
+    chosen, caches = os.environ.get("THRIFTY_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if chosen:
+        return Path(chosen) / "kernels"
+    try:
+        return Path(caches or Path.home() / ".cache") / "thrifty" / "kernels"
+    except RuntimeError:  # a user without a home, as in a container
+        return _temporary_folder()
 
 
 @cache

@@ -167,6 +167,11 @@ def test_a_router_deleted_by_hand_stays_deleted_until_its_table_changes(service:
 
 BROKEN = [
     ("alpha = ", "cannot read"),
+    ("a = " + "[" * 5000, "cannot read"),
+    ("\x00", "cannot read"),
+    ("[routers.sms]\nalpha = nan\narms = {a = 1}", r"\[routers.sms\].*alpha"),
+    ("[routers.sms]\nalpha = 0.1\narms = {a = inf}", r"\[routers.sms\].*arms"),
+    ("[routers.sms]\nalpha = 0.1\narms = {a = 2026-01-01}", r"\[routers.sms\].*arms"),
     ("[routers.sms]\nalpha = 0.1", r"\[routers.sms\].*arms"),
     ("[routers.sms]\nalpha = 2.0\narms = {a = 1}", r"\[routers.sms\].*alpha"),
     ("[routers.sms]\nalpha = 0.1\narms = {a = -1}", r"\[routers.sms\]"),
@@ -193,7 +198,7 @@ def test_a_broken_file_is_refused_whole(text: str, match: str, tmp_path: Path) -
 
 
 def test_an_unknown_price_and_names_in_quotes(tmp_path: Path) -> None:
-    (tmp_path / "t.toml").write_text('[routers.sms]\nalpha = 0\n[routers.sms.arms]\n"a b / ☃" = "unknown"\nb = 1\n')
+    (tmp_path / "t.toml").write_text('\ufeff[routers.sms]\nalpha = 0\n[routers.sms.arms]\n"a b / ☃" = "unknown"\nb = 1\n')
     wanted = ConfigFile.load({}, str(tmp_path / "t.toml")).routers["sms"]
     assert (wanted.arms, wanted.settings) == ({"a b / ☃": None, "b": 1.0}, {"alpha": 0.0})
 

@@ -109,6 +109,6 @@ def settings_table() -> str:
 def read_file(file: str) -> dict[str, Any]:
     """Everything that a TOML file says; a ValueError if it cannot be read."""
     try:
-        return tomllib.loads(Path(file).read_text())
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(Path(file).read_text("utf-8-sig"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"cannot read {file}: {error}") from None
