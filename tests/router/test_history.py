@@ -16,6 +16,7 @@ from tests.router.pair import Clock
 from thrifty.router import Router
 from thrifty.store import StoreError, open_store
 from thrifty.store.log import Row
+from thrifty.store.sqlite_schema import MIGRATIONS
 
 ARMS = {"a": 1.0, "b": 0.5}
 
@@ -314,13 +315,14 @@ def test_a_file_of_the_schema_before_is_filled(tmp_path: Path) -> None:
     play(router, clock, 30)
     router.close()
     store.close()
-    with sqlite3.connect(path) as file:
-        for table in ("history", "history_upto", "history_kept"):
-            file.execute(f"DROP TABLE {table}")
-        (version,) = file.execute("PRAGMA user_version").fetchone()
-        file.execute(f"PRAGMA user_version = {version - 1}")
-    file.close()
-    store = open_store(f"sqlite:///{path}")
+    before = next(number for number, script in enumerate(MIGRATIONS) if "CREATE TABLE history" in script)
+    old = sqlite3.connect(tmp_path / "old.db")
+    old.executescript(f"{''.join(MIGRATIONS[:before])} PRAGMA user_version = {before}; ATTACH '{path}' AS new;")
+    for table in ("log", "snapshots", "snapshot_pieces"):
+        old.execute(f"INSERT INTO main.{table} SELECT * FROM new.{table}")
+    old.commit()
+    old.close()
+    store = open_store(f"sqlite:///{tmp_path / 'old.db'}")
     router = Router.reopen("r", store, clock=clock)
     wait_until_filled(router)
     check(store, router)

@@ -298,7 +298,7 @@ class Twin:
     def create(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
         """Make the router, or make it again after `delete`."""
         rules.check_works({name: (price, "active") for name, price in arms.items()}, settings)
-        self._log("create", {"arms": dict(arms), "settings": settings})
+        self._log("create", {"arms": dict(arms), "settings": settings, "by": ""})
 
     def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
         """Change an arm; a ValueError when that cannot work, and then nothing has changed."""

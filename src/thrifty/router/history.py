@@ -11,7 +11,7 @@ from itertools import takewhile
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from thrifty.router.records import ARM, AT, CODE, CODES, OPEN, OUTCOME_COST, OUTCOME_VALUE, SEGMENT, SETTLED, WIDTH
+from thrifty.router.records import ARM, AT, CODE, CODES, OPEN, OUTCOME_COST, OUTCOME_VALUE, SEGMENT, SENT, SETTLED, WIDTH
 from thrifty.router.rows import counted_name, is_shadow
 from thrifty.store.history import Cells, Place
 from thrifty.store.log import Row
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 GROUPS = {"holdout": "holdout", "baseline": "baseline"}
 """Groups of decisions by their code. All other codes are "routed"; a decision in shadow mode is "shadow", whatever its code."""
 
-Standing = tuple[int, int, float, float]
-"""How a decision stands before an outcome: open or not, its arm, reward and cost."""
+GROUP_OF_CODE = tuple(GROUPS.get(code, "routed") for code in CODES)
+"""The same by the number of the code."""
 
 
 class HistoryDeltas:
@@ -62,29 +62,29 @@ class HistoryDeltas:
         return cells
 
     def count_decision(self, row: Row) -> None:
-        """Count a decision that is in the log."""
+        """Count a decision that has a place in the log."""
         group, segment = GROUPS.get(row.code, "routed"), row.segment or ""
         if row.detail is not None:
             group, segment = "shadow" if is_shadow(row.detail) else group, counted_name(row)
-        self.add((int(row.at // 60), segment, str(row.arm), group), 1, 0, 0.0, 0.0)
+        self.add((row.at // 60, segment, row.arm, group), 1, 0, 0.0, 0.0)
 
-    def count_outcome(self, state: "State", slot: int, before: Standing, row: Row) -> None:
-        """Count an outcome, which has been applied, in the place of what was known `before`."""
-        records, base = state.records, slot * WIDTH
-        numbers, names = records.integers, state.arms.names
-        group, note = GROUPS.get(CODES[numbers[base + CODE]], "routed"), records.note(records.key_at(slot))
-        if note is not None and is_shadow(note.detail):
-            group = "shadow"
-        minute, segment = int(records.floats[base + AT] // 60), state.segments.by_number[numbers[base + SEGMENT]].name
-        settled, arm, value, cost = before
-        old = (0, 0.0, 0.0) if settled == OPEN or isnan(value) else (1, value, 0.0 if isnan(cost) else cost)
-        new = (0, 0.0, 0.0) if row.value is None or isnan(row.value) else (1, row.value, row.cost or 0.0)
-        place = minute, segment, str(row.arm), group
-        if names[arm] == row.arm:
-            self.add(place, 0, new[0] - old[0], new[1] - old[1], new[2] - old[2])
-            return
-        self.add((minute, segment, names[arm], group), 0, -old[0], -old[1], -old[2])
-        self.add(place, 0, *new)
+    def count_outcome(self, state: "State", slot: int, row: Row) -> None:
+        """Count an outcome in the place of the one that is known. Called before it is applied."""
+        records, base, value = state.records, slot * WIDTH, row.value
+        numbers = records.integers
+        settled, group = numbers[base + SETTLED], GROUP_OF_CODE[numbers[base + CODE]]
+        if (
+            settled != OPEN or not numbers[base + SENT]
+        ):  # it may have been made in shadow mode, where it counts only with an outcome
+            note = records.note(records.key_at(slot))
+            group = "shadow" if note is not None and is_shadow(note.detail) else group
+        minute, segment = records.floats[base + AT] // 60, state.segments.by_number[numbers[base + SEGMENT]].name
+        if value is not None:
+            self.add((minute, segment, row.arm, group), 0, 1, value, row.cost or 0.0)
+        if settled != OPEN and not isnan(records.floats[base + OUTCOME_VALUE]):
+            known, cost = records.floats[base + OUTCOME_VALUE], records.floats[base + OUTCOME_COST]
+            arm = state.arms.names[numbers[base + ARM]]
+            self.add((minute, segment, arm, group), 0, -1, -known, 0.0 if isnan(cost) else -cost)
 
 
 class SharedDeltas(HistoryDeltas):
@@ -115,9 +115,3 @@ class SharedDeltas(HistoryDeltas):
         if upto > self.since:
             del self._rows[: sum(1 for _ in takewhile(lambda row: row[0] <= upto, self._rows))]
             self.since = upto
-
-
-def standing(state: "State", slot: int) -> Standing:
-    """How a decision stands now."""
-    numbers, floats, base = state.records.integers, state.records.floats, slot * WIDTH
-    return numbers[base + SETTLED], numbers[base + ARM], floats[base + OUTCOME_VALUE], floats[base + OUTCOME_COST]

@@ -57,7 +57,7 @@ WIDTH = len(FIELDS)
 _RECORD_BYTES = DecisionRecord.itemsize
 _PLACE = {name: place for place, name in enumerate(FIELDS)}
 REPLICA, SEQUENCE, SEGMENT, MADE, ARM, CODE = (_PLACE[name] for name in ("replica", "sequence", "segment", "made", "arm", "code"))
-PRICE, SETTLED, WAITING, POSITION = (_PLACE[name] for name in ("price", "settled", "waiting", "position"))
+PRICE, SENT, SETTLED, WAITING, POSITION = (_PLACE[name] for name in ("price", "sent", "settled", "waiting", "position"))
 AT, DUE, LOGGED, OUTCOME_AT = (_PLACE[name] for name in ("at", "due", "logged", "outcome_at"))
 OUTCOME_VALUE, OUTCOME_COST = _PLACE["outcome_value"], _PLACE["outcome_cost"]
 """Places of numbers in a record, which is WIDTH numbers wide, for `DecisionRecords.integers` and `floats`."""

@@ -253,8 +253,8 @@ class ReplicatedLog(StateLog):
             state, flight = router.state, None if ticket is None else self._flights.pop(ticket, None)
             if flight is not None:
                 self._flying.discard(flight.key)
-            if state.history is not None:
-                state.history.position = position
+            assert state.history is not None
+            state.history.position = position
             if row.kind == OUTCOME:
                 self._expiring.discard(key)
             if flight is not None and flight.present and row.kind == DECISION:
@@ -272,7 +272,8 @@ class ReplicatedLog(StateLog):
 
     def _landed(self, state: State, row: Row, position: int) -> None:
         """A decision of this replica is in the log. Whatever changed since it was made stands before it there, and holds for it."""
-        state.count_in_history(row)
+        assert state.history is not None
+        state.history.count_decision(row)
         records, key = state.records, (row.replica, row.sequence)
         slot = records.slot(key)
         if slot is None:

@@ -14,7 +14,7 @@ from typing import Any
 from thrifty.router.configuration import Configuration, single_changes
 from thrifty.router.deadlines import Deadlines
 from thrifty.router.engine import Engine, engine_for
-from thrifty.router.history import HistoryDeltas, standing
+from thrifty.router.history import HistoryDeltas
 from thrifty.router.records import (
     ARRIVED,
     BYTES_OF_RECORD,
@@ -151,7 +151,8 @@ class State:
             slot = self.apply_decision(key, made, note)
             self.records.put(slot, "logged", position)
             self.records.put(slot, "position", position)
-            self.count_in_history(row)
+            if self.history is not None:
+                self.history.count_decision(row)
         elif row.kind == CHANGE:
             self.apply_change(row.code, json.loads(str(row.detail)), position, engine)
         else:
@@ -174,11 +175,6 @@ class State:
             self.sequence = key[1]
         return slot
 
-    def count_in_history(self, row: Row) -> None:
-        """Count a decision that has a place in the log."""
-        if self.history is not None:
-            self.history.count_decision(row)
-
     def due_of(self, at: float, deadline_s: float) -> float:
         """When a decision made at a time falls due, by the monotonic clock. A clock that jumped cannot make that later than now."""
         passed = self.clock.time() - at
@@ -193,15 +189,14 @@ class State:
             return
         arm, value, cost = self.arms.index(row.arm), row.value, row.cost
         value, cost = nan if value is None else value, nan if cost is None else cost
-        known = None if self.history is None else standing(self, slot)
+        if self.history is not None:
+            self.history.count_outcome(self, slot, row)
         grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
         before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
         if sums.forgets:
             sums.count_in(segment)
         numbers[base + SETTLED], records.floats[base + OUTCOME_AT] = how, row.at
         self.engine.counting.count_outcome.call(records.table, slot, arm, value, cost, *sums.everything)
-        if self.history is not None and known is not None:
-            self.history.count_outcome(self, slot, known, row)
         self.waiting -= waited
         if how == DEFAULTED:
             self.expired += 1

@@ -113,7 +113,8 @@ class LocalLog(StateLog):
         """See `StateLog`."""
         position, base = self._append(row), slot * WIDTH
         state.records.integers[base + LOGGED] = state.records.integers[base + POSITION] = position
-        state.count_in_history(row)
+        if state.history is not None:
+            state.history.count_decision(row)
         return position
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:

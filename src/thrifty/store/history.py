@@ -25,7 +25,7 @@ MOST_ROWS = 20_000
 SHOWN_STEPS = {"minute": 120, "hour": 72, "day": 90}
 """How many of the last steps are shown if `since` is not given."""
 
-Place = tuple[int, str, str, str]
+Place = tuple[float, str, str | None, str]
 """Where deltas go: the number of the minute since 1970, segment, arm and group."""
 
 Cells = Mapping[Place, list[Any]]
@@ -85,7 +85,7 @@ def table_rows(router: str, cells: Cells, kept: Mapping[int, int]) -> list[tuple
     found: dict[tuple[Any, ...], list[Any]] = {}
     for (minute, segment, arm, group), sums in cells.items():
         for seconds in STEPS.values():
-            start = minute * 60 // seconds * seconds
+            start = int(minute) * 60 // seconds * seconds
             if start >= kept.get(seconds, start):
                 for key in ((seconds, 0, start, segment, arm, group), (seconds, 1, start, "", arm, group)):
                     known = found.get(key)
