@@ -4,11 +4,18 @@
     python benchmarks/recommendation.py --logs 20 --kind segments
 
 Each log is drawn from a world of its own: five arms whose prices rise with their quality and 3,000 rows, or seven such segments
-whose prices are up to 20 times apart (1,500 rows each). `recommend` chooses a policy and an alpha for each segment. Every candidate
-is then played in the true world, `--runs` times. A choice keeps its alpha if the mean share of the best arm's quality that it gives
-up, learning included, is at most its alpha. Its worth is compared with that of the best candidate that keeps its alpha in the true
-world. A segment without a choice counts as always taking the best arm, with a worth of 0. Whatever was tuned was tuned on seeds
-above 900,000.
+whose prices are up to 20 times apart (1,500 rows each). `recommend` chooses a policy and an alpha, or a fixed arm, for each
+segment. Every candidate is then played in the true world, `--runs` times with the same random streams; a fixed arm is valued
+exactly. A choice keeps its alpha if the mean share of the best arm's quality that it gives up, learning included, is at most its
+alpha. A segment without a choice counts as always taking the arm that looks best in the log. The worth of the choices is compared
+with two others:
+
+- the best candidate: the one that is worth the most in the true world among those that keep their alpha there. Nobody who sees only
+  the log can name it, so no rule reaches it;
+- the informed choice: that of somebody who sees the log and also knows the law that worlds are drawn from, and takes the fixed arm
+  with the highest posterior worth among those that more likely than not keep the largest alpha.
+
+Whatever was tuned was tuned on seeds above 900,000.
 """
 
 import argparse
@@ -24,6 +31,7 @@ import polars
 from thrifty.advice import Criteria, Effort, recommend
 from thrifty.advice.criteria import CONFIDENCE, EXCHANGE
 from thrifty.advice.fit import SegmentFit, SegmentTruth, fit_segments
+from thrifty.advice.fixed import FIXED, fixed_label, score_arms
 from thrifty.advice.play import play
 from thrifty.advice.recommendation import ALPHAS, CANDIDATES
 from thrifty.advice.selection import SegmentChoice
@@ -59,6 +67,7 @@ class Verdict:
     runs_kept: float
     worth: float
     best: float
+    informed: float
 
 
 def draw_world(rng: np.random.Generator, segments: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -106,26 +115,55 @@ def _judge_segment(
     task: Task, fit: SegmentFit, world: tuple[np.ndarray, np.ndarray], choice: SegmentChoice | None, said: dict[str, float]
 ) -> Verdict:
     truth = true_scores(fit, world, task, EXCHANGE)
-    best = max((value for (alpha, _), (lost, value, _) in truth.items() if lost <= alpha), default=0.0)
+    best = max(value for (alpha, _), (lost, value, _) in truth.items() if lost <= alpha)
+    informed = truth[ALPHAS[-1], fixed_label(informed_choice(fit, world[1], task.seed))][1]
     if choice is None:
-        return Verdict(task.kind, task.seed, False, True, np.nan, np.nan, 0.0, best)
+        kept = truth[ALPHAS[-1], fixed_label(fit.arms[int(np.argmax(fit.quality))])]
+        return Verdict(task.kind, task.seed, False, True, np.nan, np.nan, kept[1], best, informed)
     given_up, worth, runs_kept = truth[choice.alpha, choice.policy]
-    return Verdict(task.kind, task.seed, True, given_up <= choice.alpha, said[fit.name], runs_kept, worth, best)
+    return Verdict(task.kind, task.seed, True, given_up <= choice.alpha, said[fit.name], runs_kept, worth, best, informed)
+
+
+def informed_choice(fit: SegmentFit, prices: np.ndarray, seed: int) -> str:
+    """The fixed arm that is worth the most in the posterior of the law that worlds are drawn from; see the top of this file."""
+    rng = np.random.default_rng([seed, 5])
+    grid = np.linspace(0.5, 0.95, 451)
+    rows = fit.quality * (1.0 - fit.quality) / np.maximum(fit.error, 1e-3) ** 2
+    fits = rows[:, np.newaxis] * (
+        fit.quality[:, np.newaxis] * np.log(grid) + (1.0 - fit.quality[:, np.newaxis]) * np.log(1.0 - grid)
+    )
+    places = np.searchsorted(grid, np.sort(np.clip(fit.quality, 0.5, 0.95))).clip(0, grid.size - 1)
+    draws = []
+    for step in range(1000):  # Gibbs sampling: each mean lies between those of its neighbours in price
+        for arm in range(ARMS):
+            low = places[arm - 1] if arm else 0
+            high = places[arm + 1] if arm < ARMS - 1 else grid.size - 1
+            likely = np.cumsum(np.exp(fits[arm, low : high + 1] - fits[arm, low : high + 1].max()))
+            places[arm] = low + np.searchsorted(likely, rng.random() * likely[-1])
+        if step >= 100:
+            draws.append(grid[places])
+    means = np.array(draws)
+    costs, best = prices[[int(arm[1:]) for arm in fit.arms]], means.argmax(axis=1)
+    given_up = 1.0 - means / means.max(axis=1, keepdims=True)
+    values = (1.0 - costs / costs[best][:, np.newaxis] - EXCHANGE * given_up).mean(axis=0)
+    return fit.arms[int(np.argmax(np.where((given_up <= ALPHAS[-1]).mean(axis=0) >= 0.5, values, -np.inf)))]
 
 
 def true_scores(
     fit: SegmentFit, world: tuple[np.ndarray, np.ndarray], task: Task, exchange: float
 ) -> dict[tuple[float, str], tuple[float, float, float]]:
-    """(alpha, policy) -> mean share given up, mean worth, and the share of runs that kept alpha."""
+    """(alpha, policy or fixed arm) -> mean share given up, mean worth, and the share of runs that kept alpha."""
     order = [int(arm[1:]) for arm in fit.arms]
     truth = SegmentTruth(world[0][order][np.newaxis], world[1][order][np.newaxis], np.ones(1))
     found = {}
+    for label, (each,) in score_arms(fit, [truth], ALPHAS[-1], exchange).items():
+        found[ALPHAS[-1], label] = each.given_up, each.worth, float(each.given_up <= ALPHAS[-1])
     for alpha in ALPHAS:
         scores = play(
             fit,
             truth,
             alpha,
-            [policy(each) for each in CANDIDATES],
+            [policy(each) for each in CANDIDATES if each != FIXED],
             rounds=fit.rows,
             seed=task.seed,
             exchange=exchange,
@@ -142,7 +180,7 @@ def row(kind: str, verdicts: list[Verdict]) -> tuple[str, ...]:
     chosen = [each for each in verdicts if each.chosen]
     logs = {each.seed for each in verdicts}
     broken = {each.seed for each in verdicts if not each.kept}
-    worth, best = (np.mean([getattr(each, name) for each in verdicts]) for name in ("worth", "best"))
+    worth, best, informed = (np.mean([getattr(each, name) for each in verdicts]) for name in ("worth", "best", "informed"))
     said, runs_kept = (np.mean([getattr(each, name) for each in chosen]) for name in ("said", "runs_kept"))
     return (
         kind,
@@ -154,6 +192,7 @@ def row(kind: str, verdicts: list[Verdict]) -> tuple[str, ...]:
         f"{runs_kept:.1%}",
         f"{100 * worth:.2f}",
         f"{100 * best:.2f}",
+        f"{100 * informed:.2f}",
     )
 
 
@@ -181,7 +220,7 @@ def main() -> None:
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{done} of {len(tasks)} logs")
     judged = ("kind", "logs", "segments with a choice", "choices kept", "logs in which all kept", "said", "runs kept")
-    header = (*judged, "worth, % of cost", "best candidate that keeps its alpha")
+    header = (*judged, "worth, % of cost", "best candidate", "informed choice")
     print(aligned([header, *(row(kind, [each for each in found if each.kind == kind]) for kind in options.kind)]))
 
 

@@ -6,15 +6,19 @@ import numpy as np
 import polars
 import pytest
 
+from thrifty import Router
 from thrifty.advice import Criteria, Effort, recommend
 from thrifty.advice.fit import SegmentTruth, fit_segments
+from thrifty.advice.fixed import fixed_label, score_arms
 from thrifty.advice.play import play, worth
+from thrifty.advice.routers import advised_routers
 from thrifty.cli.main import main
 from thrifty.environments import Changing
 from thrifty.examples import LLM, SMS
 from thrifty.examples.generator import generate, write_example
 from thrifty.logs import Columns, Evidence, Log, examine
 from thrifty.policies import policy
+from thrifty.reports.recommendation import recommendation_page
 
 COLUMNS = Columns(
     arm="aggregator",
@@ -196,3 +200,45 @@ def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFix
         err = capsys.readouterr().err
         assert words in err
         assert err.count("\n") == 1
+
+
+def test_a_fixed_arm_is_scored_exactly_over_all_stretches(sms: Evidence) -> None:
+    fit = fit_segments(sms)[0]
+    n = len(fit.arms)
+    means, costs = np.linspace(0.5, 0.9, n), np.arange(1.0, n + 1.0)
+    truth = SegmentTruth(np.array([means, means[::-1]]), np.array([costs, costs]), np.array([0.75, 0.25]))
+    first = score_arms(fit, [truth, truth], 0.1, 3.0)[fixed_label(fit.arms[0])]
+    assert len(first) == 2
+    assert first[0].quality == pytest.approx(0.75 * 0.5 + 0.25 * 0.9)
+    assert first[0].best_cost == n
+    assert first[0].quality_regret == pytest.approx(0.75 * (0.9 * 0.9 - 0.5))
+    assert first[0].worth == pytest.approx(float(worth(first[0].quality, 1.0, truth, 3.0)))
+
+
+def test_few_decisions_to_come_get_a_fixed_arm_and_a_route_that_names_it() -> None:
+    """Three arms that differ clearly, 400 rows each: learning again what the log knows would cost a twelfth of the decisions."""
+    rng = np.random.default_rng(5)
+    arm = rng.integers(0, 3, 1200)
+    rates, costs = np.array([0.9, 0.88, 0.3]), np.array([2.0, 1.0, 0.9])
+    rows = {"arm": np.array(["Elm", "Fir", "Oak"])[arm], "reward": 1.0 * (rng.random(1200) < rates[arm]), "cost": costs[arm]}
+    found = recommend(polars.DataFrame(rows), policies=["cs-ts", "fixed"], effort=Effort(worlds=4))
+    assert [(each.policy, each.alpha) for each in found.choices] == [("always Fir", 0.1)]
+    assert found.segments["arm"].to_list()[0] == "Fir"
+    advised = advised_routers(found)
+    assert advised.segments["all"].eligible == {"Fir": 1.0}
+    body = advised.routers["advised"]
+    router = Router(body["arms"], body["alpha"], policy=body["policy"])
+    assert router.decide(eligible=advised.segments["all"].eligible).arm == "Fir"
+    assert "Always taking one arm is a candidate too" in recommendation_page(found, advised)
+
+
+def test_a_page_shows_candidates_of_segments_with_and_without_a_choice() -> None:
+    rng = np.random.default_rng(5)
+    arm, hard = rng.integers(0, 2, 2400), rng.integers(0, 2, 2400)
+    rates = np.where(hard == 1, np.where(arm == 0, 0.9, 0.3), 0.9)
+    rows = {"arm": np.array(["Elm", "Fir"])[arm], "reward": 1.0 * (rng.random(2400) < rates), "cost": 2.0 - arm}
+    log = Log(polars.DataFrame(rows).with_columns(segment=np.array(["easy", "hard"])[hard]), Columns(segment="segment"))
+    found = recommend(log, 0.1, policies="cheapest", effort=Effort(rounds=200, worlds=2))
+    assert [each.fit.name for each in found.choices] == ["easy"]
+    assert "Take Elm, the best arm of the log" in found.refused["hard"]
+    assert "no estimate for hard: no candidate keeps its alpha" in recommendation_page(found, advised_routers(found))

@@ -84,3 +84,25 @@ def test_finalists_are_the_worthiest_that_may_keep_their_alpha_and_then_the_sure
 def test_worth_and_floor_are_means_over_worlds() -> None:
     assert mean_worth([*scores(0.1, [0.0]), *scores(0.3, [0.0])]) == 0.2
     assert floor_held(scores(0.0, [0.0, 0.05, 0.051, 0.2]), 0.05) == 0.5
+
+
+def test_a_fixed_arm_is_taken_where_learning_costs_more_than_it_brings() -> None:
+    fixed = Candidates(TWO.policies, TWO.alphas, TWO.criteria, fixed=True)
+    found = play("s", dict.fromkeys([(a, p.label) for a, p in TWO.pairs], (0.1, KEPT)))
+    found |= play("s", {(0.1, "always cheap"): (0.3, BROKEN), (0.1, "always dear"): (0.1 + 2 * AS_GOOD, KEPT)})
+    (choice,), _ = choose_all([segment("s", 100)], fixed, found)
+    assert (choice.policy, choice.alpha) == ("always dear", 0.1)
+    found |= play("s", {(0.1, "always dear"): (0.1 + 0.5 * AS_GOOD, KEPT)})
+    (choice,), _ = choose_all([segment("s", 100)], fixed, found)
+    assert choice.policy == "cs-ts"  # as good, and it notices changes
+    (choice,), _ = choose_all([segment("s", 100)], TWO, found | play("s", {(0.1, "always dear"): (0.9, KEPT)}))
+    assert choice.policy == "cs-ts"  # fixed arms are no candidates
+
+
+def test_a_segment_without_a_policy_that_keeps_its_alpha_gets_a_fixed_arm() -> None:
+    fixed = Candidates(TWO.policies, TWO.alphas, TWO.criteria, fixed=True)
+    found = play("s", dict.fromkeys([(a, p.label) for a, p in TWO.pairs], (0.4, BROKEN)))
+    found |= play("s", {(0.1, "always cheap"): (0.3, BROKEN), (0.1, "always dear"): (0.0, KEPT)})
+    (choice,), refused = choose_all([segment("s", 100)], fixed, found)
+    assert choice.policy == "always dear"
+    assert not refused

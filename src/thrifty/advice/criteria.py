@@ -5,8 +5,8 @@ from dataclasses import dataclass
 EXCHANGE = 3.0
 """How many per cent of cost one per cent of quality is worth, by default."""
 
-CONFIDENCE = 0.85
-"""The share of worlds in which a candidate must keep its alpha, by default. With this share the policies that were recommended from
+CONFIDENCE = 0.7
+"""The share of worlds in which a candidate must keep its alpha, by default. With this share the choices that were recommended from
 generated logs kept their alpha in the true world in more than 95% of the logs (`python benchmarks/recommendation.py`)."""
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.advice.fit import SegmentFit
+from thrifty.advice.fixed import fixed_arm
 from thrifty.advice.play import Score
 from thrifty.advice.selection import Scores, SegmentChoice, floor_held
 from thrifty.logs.evidence import OVERALL
@@ -36,7 +37,11 @@ def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Front
         fit, mine = choice.fit, scores[choice.fit.name, choice.alpha, choice.policy]
         point = found.points.filter(segment=fit.name, alpha=choice.alpha).to_dicts()[0]
         values = _values(choice, mine)
-        chosen = {"policy": choice.policy, "alpha": choice.alpha, "arm": point["arm_now"]}
+        chosen: dict[str, Any] = {
+            "policy": choice.policy,
+            "alpha": choice.alpha,
+            "arm": fixed_arm(choice.policy) or point["arm_now"],
+        }
         means = {name: float(np.mean([getattr(score, name) for score in mine])) for name in _MEANS}
         rows.append({"segment": fit.name, "rows": fit.rows, **chosen, **_compared(values), **means})
         for name, value in values.__dict__.items():

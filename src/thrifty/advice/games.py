@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.advice.fit import SegmentFit
+from thrifty.advice.fit import SegmentFit, SegmentTruth
+from thrifty.advice.fixed import score_arms
 from thrifty.advice.play import Score, play
 from thrifty.advice.selection import COMMON, FINALISTS, Candidates, Scores, finalists
 from thrifty.interruption import leave, start_jobs
@@ -60,15 +61,18 @@ def play_all(
 ) -> Scores:
     """Every candidate in `effort.worlds` worlds, and the finalists of each segment in `FURTHER` times as many more.
 
-    All candidates of a segment are played in the same worlds, with the same random streams.
+    All candidates of a segment are played in the same worlds, with the same random streams. Fixed arms are scored in all of them.
     """
     worlds = effort.worlds
     total = len(fits) * worlds * (len(candidates.alphas) + FURTHER * min(FINALISTS + COMMON, len(candidates.pairs)))
     scores: Scores = {}
 
+    def draw_world(segment: int, world: int) -> SegmentTruth:
+        return fits[segment].draw(np.random.default_rng([seed, 2, segment, world]))
+
     def play_one(game: _Game) -> dict[str, list[Score]]:
         fit = fits[game.segment]
-        truth = fit.draw(np.random.default_rng([seed, 2, game.segment, game.world]))
+        truth = draw_world(game.segment, game.world)
         rounds = max(min(effort.rounds, fit.rows), 2 * len(fit.arms))
         world_seed = seed + 1000 * game.segment + game.world
         return play(fit, truth, game.alpha, game.policies, rounds=rounds, seed=world_seed, exchange=candidates.criteria.exchange)
@@ -91,6 +95,10 @@ def play_all(
     last = _final_games(fits, candidates, worlds, scores)
     total = done + len(last)
     play_games(last, done)
+    for segment, fit in enumerate(fits if candidates.fixed else ()):
+        truths = [draw_world(segment, world) for world in range((1 + FURTHER) * worlds)]
+        for label, found in score_arms(fit, truths, candidates.alphas[-1], candidates.criteria.exchange).items():
+            scores[fit.name, candidates.alphas[-1], label] = found
     return scores
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from thrifty.advice.criteria import CRITERIA, Criteria
 from thrifty.advice.expectation import candidate_row, expected_rows
 from thrifty.advice.fit import SegmentFit, fit_segments
+from thrifty.advice.fixed import FIXED, fixed_label
 from thrifty.advice.games import EFFORT, Effort, play_all
 from thrifty.advice.selection import Candidates, Scores, SegmentChoice, choose_all
 from thrifty.findings import Findings, interval_table
@@ -19,7 +20,7 @@ from thrifty.policies import Policy, distinct_policies
 from thrifty.problem import checked_alphas
 from thrifty.table import Table
 
-CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc")
+CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc", FIXED)
 ALPHAS = (0.02, 0.05, 0.1)
 
 
@@ -82,13 +83,15 @@ def recommend(
     Every candidate is played in worlds drawn from the estimates of the segment's arms. Alpha is a limit: a candidate that gives up
     more of the best arm's quality than its alpha, learning included, in too many of the worlds is out. Among the others the one
     with the highest expected worth is chosen: the share of cost saved against always taking the best arm, less an exchange times
-    the share of quality given up. Segments get the same candidate, and so share a router, where it is as good as the best in each.
+    the share of quality given up. With "fixed" among the policies, always taking one arm is a candidate too ("always Elm"):
+    policies begin from nothing, and the log knows its arms already. Segments get the same policy, and so share a router, where it
+    is as good as the best in each.
 
     Parameters
     ----------
     source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     alphas : the subsidy factors to choose from
-    policies : the candidates
+    policies : the candidates; "fixed" stands for every arm of the log
     criteria : the price of quality, and how surely alpha is to be kept
     effort : how much is simulated
     seed : of the bootstrap, the worlds and the runs
@@ -113,11 +116,13 @@ def recommend(
 
 
 def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float] | float, criteria: Criteria) -> Candidates:
-    grid, chosen = checked_alphas(alphas), distinct_policies(policies)
+    given = [policies] if isinstance(policies, (str, Policy)) else policies
+    fixed = isinstance(given, (list, tuple)) and FIXED in given
+    grid, chosen = checked_alphas(alphas), distinct_policies([each for each in given if each != FIXED] if fixed else given)
     knowing = [each.label for each in chosen if each.known_truths]
     if knowing:
         raise ValueError(f"{knowing[0]} knows the true means, which nobody knows outside a simulation: leave it out")
-    return Candidates(chosen, grid, criteria)
+    return Candidates(chosen, grid, criteria, fixed)
 
 
 def _largest(fits: list[SegmentFit], most: int) -> tuple[list[SegmentFit], dict[str, str]]:
@@ -129,6 +134,10 @@ def _largest(fits: list[SegmentFit], most: int) -> tuple[list[SegmentFit], dict[
 
 def _grid_up_to(largest: float) -> list[float]:
     return [round(0.01 * step, 2) for step in range(round(100 * min(max(largest * 2, 0.1), 1.0)) + 1)]
+
+
+def _fixed(fit: SegmentFit, candidates: Candidates) -> list[tuple[float, str]]:
+    return [(candidates.alphas[-1], fixed_label(arm)) for arm in fit.arms] if candidates.fixed else []
 
 
 def _recommendation(
@@ -143,7 +152,11 @@ def _recommendation(
     if not choices:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(out.items())[:1])
         raise ValueError(f"no segment has a candidate that keeps its alpha ({reasons})")
-    rows = [candidate_row(fit, alpha, each.label, scores) for fit in fits for alpha, each in candidates.pairs]
+    rows = [
+        candidate_row(fit, alpha, label, scores)
+        for fit in fits
+        for alpha, label in [*((alpha, each.label) for alpha, each in candidates.pairs), *_fixed(fit, candidates)]
+    ]
     pl = require_polars()
     return Recommendation(
         choices,

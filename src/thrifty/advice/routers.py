@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from thrifty.advice.fixed import fixed_arm
 from thrifty.advice.recommendation import Recommendation
 from thrifty.advice.selection import SegmentChoice
 from thrifty.logs.tally import EMPTY_LEVEL
+from thrifty.policies import DEFAULT_POLICY
 from thrifty.router.settings import checked_name
 
 Prices = dict[str, float | None]
@@ -44,7 +46,8 @@ def advised_routers(found: Recommendation, name: str = NAME) -> AdvisedRouters:
     """One router for all segments that have the same policy and alpha: segments of one router learn from each other.
 
     The arms and prices of a router are those of all its segments, of the one with the most rows where prices differ. A segment that
-    has other arms or prices names them in its requests.
+    has other arms or prices names them in its requests. So does one whose choice is a fixed arm: it names that arm alone, of a
+    router with the usual policy, so that its outcomes are logged.
 
     >>> import polars
     >>> from thrifty import Effort, Log, recommend
@@ -56,7 +59,8 @@ def advised_routers(found: Recommendation, name: str = NAME) -> AdvisedRouters:
     """
     groups: dict[tuple[str, float], list[SegmentChoice]] = {}
     for choice in found.choices:
-        groups.setdefault((choice.policy, choice.alpha), []).append(choice)
+        learner = DEFAULT_POLICY if fixed_arm(choice.policy) is not None else choice.policy
+        groups.setdefault((learner, choice.alpha), []).append(choice)
     ordered = sorted(groups.values(), key=lambda group: -sum(choice.fit.rows for choice in group))
     routers: dict[str, dict[str, Any]] = {}
     routes: dict[str, SegmentRoute] = {}
@@ -69,8 +73,9 @@ def advised_routers(found: Recommendation, name: str = NAME) -> AdvisedRouters:
         for choice in group:
             unnamed = found.evidence.log.columns.segment is None or choice.fit.name == EMPTY_LEVEL
             path = None if unnamed else _path(choice.fit.name)
-            prices = _prices(choice)
-            routes[choice.fit.name] = SegmentRoute(router, path, None if prices == arms else prices)
+            prices, fixed = _prices(choice), fixed_arm(choice.policy)
+            asked = None if prices == arms else prices
+            routes[choice.fit.name] = SegmentRoute(router, path, asked if fixed is None else {fixed: prices[fixed]})
     return AdvisedRouters(routers, {choice.fit.name: routes[choice.fit.name] for choice in found.choices})
 
 
@@ -84,7 +89,7 @@ def _body(found: Recommendation, choice: SegmentChoice, arms: Prices) -> dict[st
     body: dict[str, Any] = {
         "arms": arms,
         "alpha": choice.alpha,
-        "policy": choice.policy,
+        "policy": DEFAULT_POLICY if fixed_arm(choice.policy) is not None else choice.policy,
         "default_outcome": "ignore" if columns.missing == "ignore" else "failure",
     }
     return {**body, "deadline_s": columns.deadline_s} if columns.missing == "censored" else body

@@ -1,10 +1,12 @@
 """Selection: which candidates are played further, and which one each segment gets.
 
-A candidate is a policy with an alpha. Alpha is a limit: a candidate is admissible in a segment if it keeps its alpha, learning
-included, in the share of worlds that the criteria ask for. Among these the highest mean worth counts. Segments share a router where
-that costs nothing: of the candidates whose worth is within `AS_GOOD` of the best, the one that serves the most traffic is taken.
+A candidate is a policy with an alpha, or a fixed arm (see `fixed.py`). Alpha is a limit: a candidate is admissible in a segment if
+it keeps its alpha, learning included, in the share of worlds that the criteria ask for. Among these the highest mean worth counts.
+A policy is preferred to a fixed arm where its worth is within `AS_GOOD`, because it notices changes. Segments share a router where
+that costs nothing: of the policies whose worth is within `AS_GOOD` of the best, the one that serves the most traffic is taken.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from thrifty.advice.criteria import Criteria
 from thrifty.advice.fit import SegmentFit
+from thrifty.advice.fixed import fixed_label
 from thrifty.advice.play import Score
 from thrifty.policies import Policy
 
@@ -24,7 +27,7 @@ COMMON = 2
 MARGIN = 0.2
 """After the first worlds, a candidate that kept its alpha in so much less than the share asked for is not played further."""
 
-AS_GOOD = 0.01
+AS_GOOD = 0.005
 """Worths that differ by less than this share of cost are as good as each other."""
 
 Scores = dict[tuple[str, float, str], list[Score]]
@@ -33,11 +36,12 @@ Scores = dict[tuple[str, float, str], list[Score]]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """All policies with all alphas, and what they are judged by."""
+    """All policies with all alphas, whether fixed arms are candidates too, and what all are judged by."""
 
     policies: list[Policy]
     alphas: list[float]
     criteria: Criteria
+    fixed: bool = False
 
     @property
     def pairs(self) -> list[tuple[float, Policy]]:
@@ -104,11 +108,13 @@ def choose_all(
     fits: Sequence[SegmentFit], candidates: Candidates, scores: Scores
 ) -> tuple[tuple[SegmentChoice, ...], dict[str, str]]:
     """The choice of every segment that has an admissible candidate, and the reason why each of the others has none."""
-    as_good, refused = {}, {}
+    as_good, fixed, refused = {}, {}, {}
     for fit in fits:
-        worths = _admissible(fit, candidates, scores)
-        if worths:
+        worths, (label, value) = _admissible(fit, candidates, scores), best_fixed(fit, candidates, scores)
+        if worths and max(worths.values()) >= value - AS_GOOD:
             as_good[fit.name] = {place: value for place, value in worths.items() if value >= max(worths.values()) - AS_GOOD}
+        elif label:
+            fixed[fit.name] = SegmentChoice(fit, label, candidates.alphas[-1])
         else:
             refused[fit.name] = _why_none(fit, candidates, scores)
     taken: dict[str, int] = {}
@@ -116,8 +122,17 @@ def choose_all(
         place = _serves_most(open_fits, as_good)
         taken |= {fit.name: place for fit in open_fits if place in as_good[fit.name]}
     chosen = {fit.name: candidates.pairs[taken[fit.name]] for fit in fits if fit.name in taken}
-    choices = [SegmentChoice(fit, chosen[fit.name][1].label, chosen[fit.name][0]) for fit in fits if fit.name in chosen]
-    return tuple(choices), refused
+    learning = {fit.name: SegmentChoice(fit, chosen[fit.name][1].label, chosen[fit.name][0]) for fit in fits if fit.name in chosen}
+    choices = learning | fixed
+    return tuple(choices[fit.name] for fit in fits if fit.name in choices), refused
+
+
+def best_fixed(fit: SegmentFit, candidates: Candidates, scores: Scores) -> tuple[str, float]:
+    """The fixed arm that is worth the most among those that keep the largest alpha surely enough; ("", -inf) if none does."""
+    alpha = candidates.alphas[-1]
+    found = {label: scores[fit.name, alpha, label] for label in map(fixed_label, fit.arms if candidates.fixed else ())}
+    kept = {label: each for label, each in found.items() if floor_held(each, alpha) >= candidates.criteria.confidence}
+    return max(((label, mean_worth(each)) for label, each in kept.items()), key=lambda pair: pair[1], default=("", -math.inf))
 
 
 def _admissible(fit: SegmentFit, candidates: Candidates, scores: Scores) -> dict[int, float]:

@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     )
     add_log(parser)
     parser.add_argument("--alpha", default="0.02,0.05,0.1", help="alphas to choose from, separated by commas; default %(default)s")
-    add_policies(parser, "cs-ids,cs-balance,cs-ts,cs-ucb,cs-etc", "policies to choose from")
+    add_policies(parser, "cs-ids,cs-balance,cs-ts,cs-ucb,cs-etc,fixed", "policies to choose from (fixed: always one arm)")
     parser.add_argument(
         "--exchange", type=float, default=3.0, help="per cent of cost that one per cent of quality is worth; default %(default)s"
     )
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         type=float,
         metavar="SHARE",
         help="alpha is a limit: a policy that keeps it, learning included, in a smaller share of the simulated worlds is out; "
-        "default 0.85",
+        "default 0.7",
     )
     parser.add_argument("--soft", action="store_true", help="alpha is no limit: only --exchange counts")
     parser.add_argument("--name", default="advised", help="the name of the router to make; default %(default)s")

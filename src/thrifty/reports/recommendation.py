@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from thrifty.advice import Recommendation
+from thrifty.advice.fixed import fixed_arm
 from thrifty.advice.games import FURTHER
 from thrifty.advice.routers import NAME, AdvisedRouters, SegmentRoute, advised_routers
 from thrifty.advice.selection import AS_GOOD
@@ -126,7 +127,8 @@ def _candidates(found: Recommendation) -> PageTable:
 
 
 def _method(found: Recommendation) -> str:
-    labels = ", ".join(found.candidates["policy"].unique(maintain_order=True).to_list())
+    policies = found.candidates["policy"].unique(maintain_order=True).to_list()
+    labels = ", ".join(label for label in policies if fixed_arm(label) is None)
     alphas = ", ".join(f"{alpha:g}" for alpha in found.candidates["alpha"].unique().sort().to_list())
     return (
         f"For each segment {found.worlds} worlds were drawn from what the log says about its arms: their mean rewards, how these "
@@ -134,8 +136,18 @@ def _method(found: Recommendation) -> str:
         f"{labels} were played at alpha {alphas} for {found.rounds:,} decisions (or as many as the segment has rows), from "
         f"nothing and without knowing how many there will be; the best in {FURTHER} times as many worlds more. {_limit(found)} "
         "Chosen is the highest mean worth: per cent of cost saved against always taking the best arm, less "
-        f"{found.criteria.exchange:g} times the per cent of quality given up (--exchange). Segments get the same candidate, and so "
-        f"one router, where it is within {AS_GOOD:.0%} of cost of the best in each."
+        f"{found.criteria.exchange:g} times the per cent of quality given up (--exchange).{_fixed(found)} "
+        f"Segments get the same policy, and so one router, where it is within {AS_GOOD:.1%} of cost of the best in each."
+    )
+
+
+def _fixed(found: Recommendation) -> str:
+    """What is said about fixed arms, if they were candidates."""
+    if not any(fixed_arm(label) is not None for label in found.candidates["policy"].unique()):
+        return ""
+    return (
+        " Always taking one arm is a candidate too (fixed): it pays nothing for learning what the log knows already, but it does "
+        "not notice changes."
     )
 
 

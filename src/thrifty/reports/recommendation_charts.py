@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty.advice import Recommendation
+from thrifty.advice.fixed import fixed_arm
 from thrifty.logs.evidence import OVERALL
 from thrifty.reports.drawing import COLOURS, GREY, MARKERS, STYLES, house_style, literal, make_axes
 
@@ -63,6 +64,8 @@ def _worths(found: Recommendation) -> dict[str, tuple[list[float], list[float]]]
     rows_of = {choice.fit.name: choice.fit.rows for choice in found.choices}
     sums: dict[str, dict[float, float]] = {}
     for row in found.candidates.to_dicts():
+        if fixed_arm(row["policy"]) is not None or row["segment"] not in rows_of:
+            continue
         by_alpha = sums.setdefault(row["policy"], {})
         by_alpha[row["alpha"]] = by_alpha.get(row["alpha"], 0.0) + rows_of[row["segment"]] * row["worth"]
     total = sum(rows_of.values())
