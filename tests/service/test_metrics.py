@@ -83,6 +83,14 @@ def test_names_that_were_there_before_are_there_still(tmp_path: Path) -> None:
             assert len(line.split(maxsplit=3)) == 4, f"no help: {line}"
 
 
+def test_alerts_that_last_are_counted_by_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tmp_path) as client:
+        monkeypatch.setattr(client.app.alerts, "open", lambda: [{"rule": "floor broken"}] * 2)
+        series = read(client)
+        assert value(series, "alerts", rule="floor broken", severity="page") == 2
+        assert value(series, "alerts", rule="newcomer proven", severity="info") == 0
+
+
 def test_hostile_names_of_arms_are_escaped(tmp_path: Path) -> None:
     names = ['a"b', "back\\slash", "</script>", "naïve ☃", "x} 1"]
     with running(tmp_path) as client:

@@ -5,7 +5,7 @@ What a router counts (decisions, outcomes, sums by arm) is of all replicas; requ
 """
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from importlib.metadata import version
 from itertools import accumulate
@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from thrifty.router.reward_histogram import REWARDS
+from thrifty.service.alert_rules import SEVERITIES
 from thrifty.service.request_counts import SECONDS
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Metrics:
         yield from self._of_routers(routers, quarantined)
         yield from self._of_arms(routers)
         yield from self._of_requests()
+        yield from self._of_alerts()
         yield from self._of_service()
 
     def _of_routers(self, routers: list[tuple[str, Any]], quarantined: list[str]) -> Iterator[Metric]:
@@ -162,6 +164,13 @@ class Metrics:
             histogram.add_metric([route], _buckets(SECONDS, times[:-1]), times[-1])
         yield seconds
         yield histogram
+
+    def _of_alerts(self) -> Iterator[Metric]:
+        lasting = Counter(alert["rule"] for alert in self._app.alerts.open())
+        family = GaugeMetricFamily("thrifty_alerts", "alerts that last, at all replicas", labels=["rule", "severity"])
+        for rule, severity in SEVERITIES.items():
+            family.add_metric([rule, severity], lasting[rule])
+        yield family
 
     def _of_service(self) -> Iterator[Metric]:
         app = self._app
