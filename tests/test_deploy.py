@@ -16,7 +16,9 @@ from tests.promql import TARGET, named
 from tests.service.test_http import SMS, running
 from thrifty.cli.main import build_parser
 from thrifty.described import described
+from thrifty.router import Router
 from thrifty.service.config import Config
+from thrifty.service.declarations import ConfigFile
 
 DEPLOY = ROOT / "deploy"
 RULES: list[Any] = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())["groups"][0]["rules"]
@@ -114,6 +116,13 @@ def test_the_unit_starts_a_command_that_exists_and_reloads_by_sighup() -> None:
     assert reload == "/bin/kill -HUP $MAINPID"
     assert unit()["RestartPreventExitStatus"] == ["2"]  # the exit code of wrong input
     assert float(unit()["TimeoutStopSec"][0]) > Config().drain_s
+
+
+def test_the_example_of_a_configuration_file_is_taken() -> None:
+    file = ConfigFile.load({}, str(DEPLOY / "thrifty.toml"))
+    assert (file.config.reconcile, file.config.loopback) == ("report", True)
+    assert list(file.routers["sms"].arms.values()) == [0.0079, 0.0041, None]
+    Router(file.routers["sms"].arms, **file.routers["sms"].settings)
 
 
 def variables(text: str) -> set[str]:
