@@ -44,7 +44,7 @@ class Twin:
         self.version, self.deleted, self.pruned_before = 0, False, 0.0
         self.settings: dict[str, Any] = {}
         self.counts = {"decisions": 0, "outcomes": 0, "expired": 0}
-        self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
+        self.groups: dict[str, list[Any]] = {name: [0, 0.0, 0.0, 0.0, 0.0] for name in ("routed", "holdout")}
         self.sequences: dict[int, int] = {0: 0}  # the last one of every replica
         self._begin({})
 
@@ -96,6 +96,8 @@ class Twin:
             group = self.groups["holdout" if made.row.code == "holdout" else "routed"]
             for n in range(3):
                 group[n] += made.counts[n + 1] - before[n + 1]
+            for n in (2, 3):  # squares of rewards and costs
+                group[n + 1] += made.counts[n] * made.counts[n] - before[n] * before[n]
         if row.code == "default":
             self.counts["expired"] += 1
         elif first:

@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import content_type_conformance, response
 from tests.service.test_http import SMS, Caller, running
 from thrifty.service.openapi import describe
 
-schema = schemathesis.openapi.from_dict(describe())
+schema = schemathesis.openapi.from_dict(describe()).exclude(path="/v1/events")  # which never ends; tests/service/test_events.py
 ADMIN = {"authorization": "Bearer k"}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

@@ -182,6 +182,54 @@ def change(router: str, action: Action, arm: str, *, price: float | None = None)
     return Call("POST", f"{_router(router)}/arms/{quote(arm, safe='')}:{action}", _same, body, idempotent=False, budget="admin")
 
 
+def set_alpha(router: str, alpha: float, *, version: int | None = None) -> Call[dict[str, Any]]:
+    """Change alpha and leave all other settings. With `version`, only if the router has not been changed since. Returns the router.
+
+    >>> set_alpha("sms", 0.08, version=3).body
+    {'alpha': 0.08, 'version': 3}
+    """
+    body = {"alpha": alpha} if version is None else {"alpha": alpha, "version": version}
+    return Call("POST", f"{_router(router)}/alpha", _same, body, idempotent=False, budget="admin")
+
+
+def preview(
+    router: str, action: str, arm: str | None = None, *, price: float | None = None, alpha: float | None = None, segment: str = ""
+) -> Call[dict[str, Any]]:
+    """What a change would do to choice, quality and cost; nothing is changed. `action` is one of `change`, or "alpha".
+
+    >>> preview("sms", "alpha", alpha=0.08).body
+    {'action': 'alpha', 'segment': '', 'alpha': 0.08}
+    """
+    given = {"arm": arm, "price": price, "alpha": alpha}
+    body = {"action": action, "segment": segment, **{name: value for name, value in given.items() if value is not None}}
+    return Call("POST", f"{_router(router)}/preview", _same, body)
+
+
+def changes(router: str, limit: int = 50, *, before: int | None = None) -> Call[list[dict[str, Any]]]:
+    """The newest changes of a router, newest first; `before` a position of the log for older ones.
+
+    >>> changes("sms", 10, before=400).path
+    '/v1/routers/sms/changes?limit=10&before=400'
+    """
+    query = f"limit={limit:d}" if before is None else f"limit={limit:d}&before={before:d}"
+    return Call("GET", f"{_router(router)}/changes?{query}", lambda answer: list(answer["changes"]))
+
+
+def undo(router: str, position: int, *, version: int | None = None) -> Call[dict[str, Any]]:
+    """Undo the change at a position, by another change. Returns the router.
+
+    >>> undo("sms", 17).body
+    {'position': 17}
+    """
+    body = {"position": position} if version is None else {"position": position, "version": version}
+    return Call("POST", f"{_router(router)}/undo", _same, body, idempotent=False, budget="admin")
+
+
+def overview() -> Call[dict[str, Any]]:
+    """All routers at a glance."""
+    return Call("GET", "/v1/overview", _same)
+
+
 def segments(router: str) -> Call[list[str]]:
     """The segments that a router has seen."""
     return Call("GET", f"{_router(router)}/segments", lambda answer: list(answer["segments"]))

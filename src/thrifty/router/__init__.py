@@ -1,10 +1,21 @@
 """The router: decide, record, explain, in process."""
 
 from thrifty.actions import ACTIONS
+from thrifty.router.change_log import ConflictError
 from thrifty.router.decision import Decision, Reason
 from thrifty.router.explanation import Explanation
 from thrifty.router.restore import ColdDecisionError, LogRowError
 from thrifty.router.router import Router
 from thrifty.router.settings import Settings
 
-__all__ = ["ACTIONS", "ColdDecisionError", "Decision", "Explanation", "LogRowError", "Reason", "Router", "Settings"]
+__all__ = [
+    "ACTIONS",
+    "ColdDecisionError",
+    "ConflictError",
+    "Decision",
+    "Explanation",
+    "LogRowError",
+    "Reason",
+    "Router",
+    "Settings",
+]

@@ -1,11 +1,15 @@
 """Changing: changes of arms and settings are tried on a copy, then logged and applied; old rows are pruned."""
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from thrifty.router.change_log import ConflictError
 from thrifty.router.engine import Engine
 from thrifty.router.rehearsal import Change, try_changes
+from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.store.log import CHANGE, Row
 
@@ -13,23 +17,103 @@ if TYPE_CHECKING:
     from thrifty.router.router import Router
 
 
-def make_changes(router: "Router", wanted: Callable[[State], list[Change]]) -> None:
-    """Try changes on a copy, without the lock; if all work, log and apply them, unless something else was changed meanwhile."""
+PATIENCE_S = 2.0
+"""How long an undo waits until the state of the router and its log say the same."""
+
+
+def make_changes(
+    router: "Router",
+    wanted: Callable[[State], list[Change]],
+    *,
+    version: int | None = None,
+    notes: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Try changes on a copy, without the lock; if all work, log and apply them, unless something else was changed meanwhile.
+
+    Parameters
+    ----------
+    wanted : is given the state, and returns the changes
+    version : of the router that they are meant for; a ConflictError if it is another by now, here or on another replica
+    notes : what the row says besides the changes
+
+    """
     while True:
         with router.lock:
             router.refresh()
-            version, changes = router.state.version, wanted(router.state)
+            before = router.state.version
+            check_version(router.name, before, version)
+            changes = wanted(router.state)
             arms, settings = router.state.arms.copy(), router.state.settings
         engine = try_changes(arms, settings, changes)
         with router.lock:
-            if router.state.version != version:
+            if router.state.version != before:
                 continue
             if not changes:
                 return
             action, body = changes[0] if len(changes) == 1 else ("changes", {"changes": changes})
-            position = add_change(router, action, body, engine)
+            meant = {} if version is None else {"if_version": version}
+            position = add_change(router, action, {**body, **notes, **meant}, engine)
         router.wait(position)
+        if router.log.was_overtaken(position) and version is not None:
+            raise ConflictError(f"router {router.name!r} was changed at the same time on another replica: look again")
         return
+
+
+def check_version(name: str, found: int, wanted: int | None) -> None:
+    """Raise a ConflictError unless a router has the version that a change is meant for."""
+    if wanted not in (None, found):
+        raise ConflictError(f"router {name!r} has version {found} by now, and the change was meant for {wanted}: look again")
+
+
+def adjust(router: "Router", *, by: str = "", version: int | None = None, **values: Any) -> None:
+    """Change some settings and keep all others; logged, and durable when this returns.
+
+    Parameters
+    ----------
+    by : who asked, for the log
+    version : of the router that the change is meant for; a ConflictError if it has changed since
+    values : settings by name, such as alpha=0.08
+
+    """
+    unknown = set(values) - set(Settings.names())
+    if unknown:
+        raise ValueError(f"a router has no setting {min(unknown)!r}; it has {', '.join(Settings.names())}")
+
+    def wanted(state: State) -> list[Change]:
+        settings = Settings(**{**state.settings.to_dict(), **values})
+        return [] if settings == state.settings else [("settings", {**settings.to_dict(), "by": by})]
+
+    make_changes(router, wanted, version=version)
+
+
+def undo(router: "Router", position: int, *, by: str = "", version: int | None = None) -> None:
+    """Undo one change of the log, by another change; a ConflictError where later changes make that meaningless.
+
+    Parameters
+    ----------
+    position : of the change in the log, as `changes` shows it
+    by : who asked, for the log
+    version : of the router that the person looked at; a ConflictError if it has changed since
+
+    """
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        inverse, known = router.change_log.inverse(position)
+        check_version(router.name, known, version)
+        if router.version == known:
+            break
+        if time.monotonic() > until:  # the state and its log differ as long as a change is being written
+            raise ConflictError(f"router {router.name!r} is being changed: look again")
+        time.sleep(0.002)
+
+    def wanted(state: State) -> list[Change]:
+        changes: list[Change] = [(action, {"arm": arm, "price": price, "by": by}) for action, arm, price in inverse.arms]
+        if inverse.settings:
+            settings = Settings.from_dict({**state.settings.to_dict(), **inverse.settings})
+            changes.append(("settings", {**settings.to_dict(), "by": by}))
+        return changes
+
+    make_changes(router, wanted, version=known, notes={"by": by, "undoes": position})
 
 
 def add_change(router: "Router", action: str, body: dict[str, Any], engine: Engine | None) -> int:

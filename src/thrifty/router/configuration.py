@@ -5,6 +5,9 @@ from typing import Any
 from thrifty.actions import ACTIONS
 from thrifty.router.arms import Arms
 
+NOTES = ("by", "undoes", "if_version")
+"""What the body of a change says besides the change: who asked, which change it undoes, which version it was meant for."""
+
 
 class Configuration:
     """Arms and settings, as rows of the log change them; the same for live calls, restarts, replicas and exports.
@@ -28,7 +31,7 @@ class Configuration:
         elif action == "delete":
             self.deleted = True
         elif action == "settings":
-            self.values = {name: value for name, value in body.items() if name != "by"}
+            self.values = {name: value for name, value in body.items() if name not in NOTES}
         elif action in ACTIONS:
             if not self.arms.allows(action, body["arm"], body["price"]):
                 return False
@@ -39,7 +42,19 @@ class Configuration:
         self.version += 1
         return True
 
+    def copy(self) -> "Configuration":
+        """The same configuration, to be changed apart."""
+        other = Configuration({}, dict(self.values))
+        other.arms, other.version, other.deleted = self.arms.copy(), self.version, self.deleted
+        return other
 
-def single_changes(action: str, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The changes of one row: several where it says so."""
+
+def single_changes(action: str, body: dict[str, Any], version: int) -> list[tuple[str, dict[str, Any]]]:
+    """The changes of one row: several where it says so, none if it was meant for another version of the configuration.
+
+    >>> single_changes("pause", {"arm": "a", "price": None, "if_version": 3}, 4)
+    []
+    """
+    if body.get("if_version") not in (None, version):
+        return []
     return [(each, its_body) for each, its_body in body["changes"]] if action == "changes" else [(action, body)]

@@ -4,17 +4,16 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from thrifty.compiled import interpreted
 from thrifty.intervals import radius
 from thrifty.router.arms import Arms
 from thrifty.router.frame import BEST, FLOOR, GREEDY
-from thrifty.router.segment_sums import SegmentSums
+from thrifty.router.saving import saved_against
 from thrifty.router.state import State
 
 _radius = interpreted(radius)
-_LEVEL = math.log(2 / 0.05) / 2  # Hoeffding: a two-sided interval that holds with probability 0.95 for rewards in [0, 1]
+LEVEL = math.log(2 / 0.05) / 2
+"""Hoeffding: a two-sided interval that holds with probability 0.95 for rewards in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def explain_segment(state: State, name: str) -> Explanation:
         best_arm=best,
         chosen=pinned or chosen,
         why=_why(best, pinned or chosen, floor, pinned, instead),
-        saved=_saved(segments.sums, segment.number, rule.arms[int(rule.facts[BEST])]) if known else 0.0,
+        saved=saved_against(*segments.sums.used(), segment.number, rule.arms[int(rule.facts[BEST])]) if known else 0.0,
         measured=_measured(state.groups) if settings.holdout else None,
         arms=tuple(found),
     )
@@ -121,7 +120,7 @@ def _explain_arm(
     weight, won, paid = (max(number, 0.0) for number in effective[2:5])
     remembered = max(recent[2], 0.0)  # corrections of forgotten outcomes can leave less than nothing
     mean = won / weight if weight else None
-    width = _radius(_LEVEL, weight) if weight else 1.0
+    width = _radius(LEVEL, weight) if weight else 1.0
     price = arms.prices[arm]
     learnt = paid / weight if weight and priced else None
     return ArmExplanation(
@@ -152,29 +151,8 @@ def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None,
     return f"{chosen} is the cheapest arm whose mean clears the floor {floor:.4f} set by {best}{unseen}"
 
 
-def _saved(table: SegmentSums, segment: int, best: int) -> float:
-    """What all outcomes of a segment and those below it cost less than as many from the arm `best` would have.
-
-    Prices may differ between segments, so each is reckoned at what the arm cost there, or else in the nearest one above.
-    """
-    count = table.count
-    sums, parents = table.sums[:count], table.parents[:count]
-    with np.errstate(invalid="ignore"):
-        unit = sums["cost_sum"][:, best] / sums["seen"][:, best]
-    if np.isnan(unit[segment]):
-        return 0.0
-    outcomes = sums["seen"].sum(axis=1)
-    own, level, within = outcomes.copy(), np.array([segment]), [segment]  # own: of the segment itself
-    while level.size:
-        level = np.flatnonzero(np.isin(parents, level))
-        unit[level] = np.where(np.isnan(unit[level]), unit[parents[level]], unit[level])
-        np.subtract.at(own, parents[level], outcomes[level])
-        within += level.tolist()
-    return float((unit[within] * own[within]).sum() - sums["cost_sum"][segment].sum())
-
-
 def _measured(groups: dict[str, list[Any]]) -> dict[str, dict[str, float | None]]:
     return {
         name: {"outcomes": n, "mean_reward": reward / n if n else None, "mean_cost": cost / n if n else None}
-        for name, (n, reward, cost) in groups.items()
+        for name, (n, reward, cost, *_) in groups.items()
     }

@@ -154,7 +154,7 @@ def _lines(rows: list[Row], name: str, known: Configuration, outcomes: dict[tupl
     for row in rows:
         detail = json.loads(row.detail) if row.detail else {}
         if row.kind == CHANGE:
-            for action, body in single_changes(row.code, detail):
+            for action, body in single_changes(row.code, detail, known.version):
                 known.apply(action, body)
             eligible = _eligible(known)
         elif row.kind == DECISION:

@@ -47,7 +47,7 @@ class FieldLog:
         body, known = json.loads(str(row.detail)), self._known
         before = fields_of(known)
         by = str(body.get("by") or "")
-        for action, its_body in single_changes(row.code, body):
+        for action, its_body in single_changes(row.code, body, known.version):
             by = by or str(its_body.get("by") or "")
             if action == DECLARE:
                 self.declared = its_body["declared"]

@@ -55,6 +55,18 @@ def with_squares(dumped: dict[str, bytes], sums: SegmentSums) -> dict[str, bytes
     return found
 
 
+def with_group_squares(groups: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The sums of the holdout and of all others with sums of squares, which snapshots had not before.
+
+    >>> with_group_squares({"routed": [4, 2.0, 8.0]})
+    {'routed': [4, 2.0, 8.0, 2.0, 32.0]}
+    """
+    return {
+        name: [n, reward, cost, *(squares or (reward, 2.0 * cost * cost / max(n, 1)))]
+        for name, (n, reward, cost, *squares) in groups.items()
+    }
+
+
 def _mean_costs(sums: NDArray[Any]) -> Floats:
     seen = np.asarray(sums["seen"])
     return np.where(seen > 0.0, sums["cost_sum"] / np.where(seen > 0.0, seen, 1.0), 0.0)

@@ -5,6 +5,7 @@ second. So the numbers of a decision are a row of one record array, which compil
 """
 
 from collections import OrderedDict, deque
+from itertools import islice
 from math import isnan, nan
 from mmap import mmap
 from struct import Struct
@@ -136,6 +137,11 @@ class DecisionRecords:
     def all_keys(self) -> list[Key]:
         """Keys of all records."""
         return list(self._slots)
+
+    def newest(self, skip: int, count: int) -> tuple[list[Key], bool]:
+        """Keys of decisions from the newest on, after leaving some out; and whether there may be more."""
+        keys = list(islice(reversed(self._order), skip, skip + count))
+        return [key for key in keys if key in self._slots], len(keys) == count
 
     def slot(self, key: Key) -> int | None:
         """The row of a decision in `table`, or None where it is not in memory."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thrifty.actions import ACTIONS
 from thrifty.router.decision import Decision
 from thrifty.router.engine import Engine
 from thrifty.router.records import ARRIVED, DEFAULTED, Key, Numbers, number_or_nan
@@ -30,6 +31,8 @@ PATIENCE_S = 2.0
 
 GRACE_S = 2.0
 """How long the replica that made a decision may be late with its default outcome before another writes it."""
+
+_COUNTED = frozenset((*ACTIONS, "settings", "changes"))  # changes that make a new version, unless they have no effect
 
 
 @dataclass(slots=True)
@@ -55,6 +58,7 @@ class ReplicatedLog(StateLog):
         self._outcomes: dict[Key, tuple[int, Row]] = {}  # taken here and not in the log yet
         self._expiring: set[Key] = set()  # decisions whose default outcome is not in the log yet
         self._flying: set[Key] = set()  # keys of the flights
+        self._overtaken: set[int] = set()  # tickets of changes that had no effect
 
     # -- StateLog ----------------------------------------------------------------------------------------------------
 
@@ -121,6 +125,12 @@ class ReplicatedLog(StateLog):
     def add_change(self, state: State, row: Row, engine: Engine | None) -> int:  # noqa: ARG002
         """See `StateLog`; applied when it comes back."""
         return self.journal.append(row, keep=False)
+
+    def was_overtaken(self, position: int) -> bool:
+        """See `StateLog`."""
+        found = position in self._overtaken
+        self._overtaken.discard(position)
+        return found
 
     def latest(self, state: State, slot: int) -> tuple[Numbers, int]:
         """See `StateLog`."""
@@ -262,7 +272,10 @@ class ReplicatedLog(StateLog):
             elif row.kind != OUTCOME or key in state.records or found:
                 if row.kind == OUTCOME and key not in state.records:
                     remember(state, found[0])
+                before = state.version
                 self._apply(state, row, position)
+                if ticket is not None and row.kind == CHANGE and row.code in _COUNTED and state.version == before:
+                    self._overtaken.add(ticket)
             else:
                 passed_over(state, row, position)
             if ticket is not None and row.kind == OUTCOME and self._outcomes.get(key, (0, None))[0] == ticket:

@@ -11,7 +11,7 @@ from typing import Any
 
 from thrifty.actions import checked_action
 from thrifty.router.arms import Arms
-from thrifty.router.changing import add_change, make_changes, prune
+from thrifty.router.changing import add_change, adjust, make_changes, prune, undo
 from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
 from thrifty.router.engine import engine_for
@@ -232,7 +232,9 @@ class Router(RouterView):
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
+    def change(
+        self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "", version: int | None = None
+    ) -> None:
         """Change the arms while running; logged, and durable when this returns. Statistics of other arms are untouched.
 
         Parameters
@@ -241,11 +243,15 @@ class Router(RouterView):
         arm : which one; "reset" and "unpin" may leave it out
         price : for "add" and "price"
         by : who asked, for the log
+        version : of the router that the change is meant for; a ConflictError if it has changed since
 
         """
         checked_action(action)
         amount = checked_price(str(arm), price)
-        make_changes(self, lambda _state: [(action, {"arm": arm, "price": amount, "by": by})])
+        make_changes(self, lambda _state: [(action, {"arm": arm, "price": amount, "by": by})], version=version)
+
+    adjust = adjust
+    undo = undo
 
     def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
         """Add and price the named arms, retire the others, and take over the settings; nothing of it where anything cannot work."""

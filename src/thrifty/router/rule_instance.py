@@ -18,6 +18,17 @@ from thrifty.statistics import ArmStatistics
 from thrifty.streams import Stream
 
 
+def frame_for(engine: Engine, settings: Settings, arms_and_prices: ArmsAndPrices, n_numbers: int) -> Frame:
+    """A frame in which `look` can look at these arms at these prices."""
+    arms, prices = arms_and_prices
+    unknown = any(price is None for price in prices)
+    frame = empty_frame(len(arms), n_numbers)
+    frame.scalars[:] = settings.alpha, engine.forgetting.span, float(settings.leaning), float(engine.forgetting.forgets)
+    frame.costs[:], frame.arms[:] = math.nan if unknown else np.array(prices, dtype=np.float64), arms
+    frame.by_cost[:] = np.argsort(frame.costs, kind="stable")
+    return frame
+
+
 class RuleTemplate:
     """A rule before its first decision, from which the rules of all segments are copied.
 
@@ -41,10 +52,8 @@ class RuleTemplate:
         costs = np.array(self.prices, dtype=np.float64) if known else np.full(n_arms, math.nan)
         terms = Terms(n_arms=n_arms, costs=costs if known else None, alpha=settings.alpha, horizon=None)
         numbers = self.code.policy.numbers(terms)
-        frame = empty_frame(n_arms, len(numbers))
-        frame.scalars[:] = settings.alpha, engine.forgetting.span, float(settings.leaning), float(engine.forgetting.forgets)
-        frame.numbers[:], frame.costs[:], frame.arms[:] = tuple(numbers.values()), costs, self.arms
-        frame.by_cost[:], frame.words[:] = np.argsort(costs, kind="stable"), words
+        frame = frame_for(engine, settings, arms_and_prices, len(numbers))
+        frame.numbers[:], frame.words[:] = tuple(numbers.values()), words
         frame.progress[[REACH, HORIZON, AFRESH]] = n_arms, n_arms, 1
         layout = Layout(frame)
         self.frame = layout.pack(frame)

@@ -152,6 +152,16 @@ class SegmentSums:
             self._remembered[segment] = True
             segment = int(self.parents[segment])
 
+    def used(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The sums and the parents of the segments there are."""
+        return self.sums[: self.count], self.parents[: self.count]
+
+    def remember_now(self, segment: int) -> bool:
+        """`remember`; whether anything had to be derived for that."""
+        new = not self._remembered[segment]
+        self.remember(segment)
+        return bool(new)
+
     def count_in(self, segment: int) -> None:
         """`remember`, before something is counted in a segment. Looking alone must leave no trace: it is not in the log."""
         self.remember(segment)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.borrowing import SPREAD_FIELDS, Spread
-from thrifty.router.old_formats import add_squares, with_squares, without_squares
+from thrifty.router.old_formats import add_squares, with_group_squares, with_squares, without_squares
 from thrifty.router.rule_instance import RuleInstance
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
@@ -126,7 +126,7 @@ def load(fresh: State, body: bytes, position: int) -> State:
     state.arms.status = [status for _, _, status in header["arms"]]
     state.arms.newcomers, state.arms.pinned = set(header["newcomers"]), header["pinned"]
     state.configuration.version, state.configuration.deleted = header["version"], header["deleted"]
-    state.pruned_before, state.groups = header["pruned_before"], header["groups"]
+    state.pruned_before, state.groups = header["pruned_before"], with_group_squares(header["groups"])
     state.segments.change(state.settings, state.arms, state.engine)
     state.sequences = dict(header.get("sequences") or [(0, header["sequence"])])
     state.sequence = state.sequences.pop(state.replica, 0)

@@ -77,8 +77,8 @@ class State:
         self.sequence = 0  # of the last decision made here
         self.sequences: dict[int, int] = {}  # of the last decision of every other replica
         self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that passed without one
-        # outcomes, reward sum and cost sum of both groups, while there is a holdout
-        self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0], "holdout": [0, 0.0, 0.0]}
+        # outcomes, sums of rewards and costs, and of their squares, of both groups, while there is a holdout
+        self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0, 0.0, 0.0], "holdout": [0, 0.0, 0.0, 0.0, 0.0]}
         self._begin(0)
 
     def _begin(self, position: int) -> None:
@@ -192,7 +192,7 @@ class State:
         if self.history is not None:
             self.history.count_outcome(self, slot, row)
         grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
-        before = [records.get(slot, name) for name in ("seen", "reward", "cost")] if grouped else None
+        before = _counted(records, slot) if grouped else None
         if sums.forgets:
             sums.count_in(segment)
         numbers[base + SETTLED], records.floats[base + OUTCOME_AT] = how, row.at
@@ -204,8 +204,8 @@ class State:
             self.arrived += 1
         if before is not None:
             group = self.groups["holdout" if records.get(slot, "code") == HOLDOUT else "routed"]
-            for n, name in enumerate(("seen", "reward", "cost")):
-                group[n] += records.get(slot, name) - before[n]
+            for n, now in enumerate(_counted(records, slot)):
+                group[n] += now - before[n]
         if self.engine.weighs_outcomes and was != ARRIVED and not isnan(value):
             self._observe(self.segments.by_number[segment], arm, value, records.get(slot, "propensity"))
 
@@ -217,7 +217,7 @@ class State:
 
     def apply_change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None = None) -> None:
         """Make the changes of a row, each unless it has become impossible: another replica may have been faster."""
-        for each, its_body in single_changes(action, body):
+        for each, its_body in single_changes(action, body, self.version):
             if each == "prune":
                 self.pruned_before = max(self.pruned_before, its_body["before"])
                 self._forget_pruned()
@@ -276,3 +276,9 @@ class State:
     def counted_in(self, row: Row) -> Segment:
         """The segment in which a decision is counted: the one it names, unless its row says that there were too many then."""
         return self.segments.make(counted_name(row))
+
+
+def _counted(records: DecisionRecords, slot: int) -> tuple[Any, ...]:
+    """What a decision counts for in its group."""
+    reward, cost = records.get(slot, "reward"), records.get(slot, "cost")
+    return records.get(slot, "seen"), reward, cost, reward * reward, cost * cost

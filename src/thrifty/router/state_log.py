@@ -44,6 +44,10 @@ class StateLog:
         state.apply(row, 0, engine)
         return 0
 
+    def was_overtaken(self, position: int) -> bool:  # noqa: ARG002
+        """Whether a change that is durable had no effect, because one of another replica came first. Asked once."""
+        return False
+
     def latest(self, state: State, slot: int) -> tuple[Numbers, int]:
         """The record of a decision with all outcomes taken here, and what to wait for before it is durable."""
         records, base = state.records, slot * WIDTH

@@ -1,12 +1,18 @@
 """The readable side of a router: nothing here changes what it decides or what its log has."""
 
 import threading
+from functools import cached_property
 from typing import Any
 
 from thrifty.router.arms import Arms
+from thrifty.router.change_log import ChangeLog
+from thrifty.router.outlook import Outlook
+from thrifty.router.preview import preview
+from thrifty.router.recent import recent_decisions
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
+from thrifty.router.summary import summary
 
 
 class RouterView:
@@ -15,6 +21,7 @@ class RouterView:
     Whatever is more than one attribute is read under the lock: a change of arms or settings is many steps.
     """
 
+    name: str
     state: State
     log: StateLog
     lock: threading.RLock
@@ -40,19 +47,19 @@ class RouterView:
     def counts(self) -> dict[str, int]:
         """Decisions, outcomes that arrived, and decisions whose deadline passed without one."""
         with self.lock:
-            state = self._known_state()
+            state = self.known_state()
             return {"decisions": state.decided, "outcomes": state.arrived, "expired": state.expired}
 
     @property
     def groups(self) -> dict[str, list[Any]]:
-        """Outcomes, reward sum and cost sum of the holdout and of all others."""
+        """Outcomes, sums of rewards and costs, and of their squares, of the holdout and of all others."""
         with self.lock:
-            return {name: list(sums) for name, sums in self._known_state().groups.items()}
+            return {name: list(sums) for name, sums in self.known_state().groups.items()}
 
     @property
     def pending(self) -> int:
         """Decisions that wait for an outcome."""
-        return self._known_state().waiting
+        return self.known_state().waiting
 
     @property
     def responsive(self) -> bool:
@@ -81,14 +88,49 @@ class RouterView:
     def segments(self) -> list[str]:
         """Every segment seen so far, "" first."""
         with self.lock:
-            return self._known_state().segments.names()
+            return self.known_state().segments.names()
 
     def statistics(self, segment: str = "") -> dict[str, tuple[int, int, float, float]]:
         """Per arm (sent, seen, reward sum, cost sum) of a segment and everything below it."""
         with self.lock:
-            segments = self._known_state().segments
+            segments = self.known_state().segments
             sums = zip(self.arms.names, segments.statistics(segments.nearest(segment).number), strict=True)
             return {name: (sent, int(seen), reward_sum, cost_sum) for name, (sent, _, seen, reward_sum, cost_sum, *_) in sums}
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """Copies of its sums, for whoever reads without the lock."""
+        return Outlook()
+
+    preview = preview
+    recent_decisions = recent_decisions
+    summary = summary
+
+    def totals(self) -> tuple[Any, tuple[int, int, float, float, float]]:
+        """Decisions, outcomes, outcomes that count, rewards and costs; before them, what differs once sums have begun anew."""
+        with self.lock:
+            state = self.state
+            root = state.segments.sums.sums[0]
+            sums = (float(root[name].sum()) for name in ("seen", "reward_sum", "cost_sum"))
+            return (id(state), state.created_at, state.reset_at), (state.decided, state.arrived, *sums)  # type: ignore[return-value]
+
+    @cached_property
+    def change_log(self) -> ChangeLog:
+        """The changes in its log."""
+        if self.log.journal is None:
+            raise ValueError("a router without a store has no log of changes: give it one")
+        return ChangeLog(self.log.journal)
+
+    def changes(self, limit: int = 50, *, before: int | None = None) -> list[dict[str, Any]]:
+        """The newest changes of arms and settings, newest first: who did what, and what would undo it. May take milliseconds.
+
+        Parameters
+        ----------
+        limit : how many, at most
+        before : only those before this position of the log
+
+        """
+        return self.change_log.newest(limit, before)
 
     def id_of(self, request_id: str) -> str:
         """The id of the decision that was made for a request_id, among those in memory."""
@@ -98,7 +140,7 @@ class RouterView:
                 raise KeyError(f"no decision with request_id {request_id!r:.80} is remembered")
             return self.state.id_of(key)
 
-    def _known_state(self) -> State:
+    def known_state(self) -> State:
         """The state without rows that the log lost. A service restores it in the background instead."""
         if self.log.stale and not self._background:
             with self.lock:

@@ -75,6 +75,10 @@ class Access:
         found = [key._replace(used_at=used_at.get(key.digest, key.used_at)) for key in known]
         return sorted(found, key=lambda key: (key.name, key.made_at or 0.0))
 
+    def is_allowed(self, headers: Headers, role: str) -> bool:
+        """Whether the key of a request that goes on for long is still valid for `role`; no request is counted."""
+        return self.keys.allows(presented(headers), role) is True
+
     def who(self, headers: Headers, client: Any) -> str:
         """Who asks, for the log: the name of the key, if there is one, and the address."""
         host = client[0] if client else ""

@@ -1,13 +1,10 @@
 """Everything but the hot routes, on Starlette: routers, arms, segments and keys here, and the routes of `status`."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
-from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,16 +14,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from thrifty.router import ACTIONS, Router
+from thrifty.router import Router
 from thrifty.service.alert_routes import AlertRoutes
-from thrifty.service.bodies import read_body
+from thrifty.service.bodies import name_of, read_body
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.history import show_history
 from thrifty.service.key_routes import KeyRoutes
-from thrifty.service.messages import ArmRequest, RouterRequest, decoded
+from thrifty.service.levers import Levers, shown
+from thrifty.service.messages import RouterRequest, decoded
 from thrifty.service.policy_files import checked_policy
+from thrifty.service.reading import Reading
 from thrifty.service.reconcile import NO_FILE
 from thrifty.service.status import Status
+from thrifty.service.turns import ChangeTurns, ReadTurns
 from thrifty.store import StoreError
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def build_admin(app: "App") -> Starlette:
     """The Starlette application behind `app`."""
-    admin, status, keys, alerts = Admin(app), Status(app), KeyRoutes(app), AlertRoutes(app)
+    changes, reads = ChangeTurns(), ReadTurns()
+    admin, status, keys, alerts = Admin(app, changes), Status(app), KeyRoutes(app), AlertRoutes(app)
+    levers, reading = Levers(app, changes, reads), Reading(app, reads)
     guarded = admin.guarded
     routes = [
         Route("/healthz", answered(status.health)),
@@ -60,7 +62,14 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}/history", guarded(partial(show_history, app))),
         Route("/v1/routers/{name}/segments", guarded(admin.list_segments)),
         Route("/v1/routers/{name}/segments/{segment:path}", guarded(admin.explain)),
-        Route("/v1/routers/{name}/arms/{change:path}", guarded(admin.change_arm), methods=["POST"]),
+        Route("/v1/routers/{name}/arms/{change:path}", guarded(levers.change_arm), methods=["POST"]),
+        Route("/v1/routers/{name}/alpha", guarded(levers.set_alpha), methods=["POST"]),
+        Route("/v1/routers/{name}/undo", guarded(levers.undo), methods=["POST"]),
+        Route("/v1/routers/{name}/preview", guarded(levers.preview, reads=True), methods=["POST"]),
+        Route("/v1/routers/{name}/changes", guarded(reading.changes)),
+        Route("/v1/routers/{name}/decisions", guarded(reading.decisions)),
+        Route("/v1/overview", guarded(reading.overview)),
+        Route("/v1/events", guarded(reading.events)),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: _http})
 
@@ -86,21 +95,20 @@ def answered(handle: Handler) -> Handler:
 class Admin:
     """The handlers of routers, arms and segments."""
 
-    def __init__(self, app: "App") -> None:
-        self.app = app
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of routers that are being changed
+    def __init__(self, app: "App", changes: ChangeTurns) -> None:
+        self.app, self._changes = app, changes
 
-    def guarded(self, handle: Handler) -> Handler:
-        """`handle` for keys that may, counted and logged: GET needs the role view, everything else admin."""
+    def guarded(self, handle: Handler, *, reads: bool = False) -> Handler:
+        """`handle` for keys that may, counted and logged: GET, and what `reads`, needs the role view, everything else admin."""
         inner = answered(handle)
 
         async def guard(request: Request) -> Response:
-            started = time.perf_counter()
-            self.app.access.authorise(request.scope["headers"], "view" if request.method in ("GET", "HEAD") else "admin")
+            started, viewing = time.perf_counter(), reads or request.method in ("GET", "HEAD")
+            self.app.access.authorise(request.scope["headers"], "view" if viewing else "admin")
             response = await inner(request)
             route = "/".join(request.url.path.split("/")[:3])  # /v1/routers or /v1/keys
             self.app.count(route, response.status_code, time.perf_counter() - started)
-            if request.method not in ("GET", "HEAD"):
+            if not viewing:
                 facts = {"method": request.method, "path": request.url.path, "status": response.status_code}
                 log.info("changed", extra={"facts": {**facts, "by": self.app.who(request.scope)}})
             return response
@@ -119,23 +127,23 @@ class Admin:
     async def put_router(self, request: Request) -> Response:
         """Make a router, or make it as wanted."""
         wanted = await self._read(request, RouterRequest)
-        name, by = _name(request), self.app.who(request.scope)
+        name, by = name_of(request), self.app.who(request.scope)
         try:
             if wanted.policy is not msgspec.UNSET:
                 wanted.policy = await run_in_threadpool(checked_policy, wanted.policy, self.app.config.policy_folder)
-            router, new = await self._change(name, lambda: self.app.routers.put(name, wanted, by=by))
+            router, new = await self._changes.run(name, lambda: self.app.routers.put(name, wanted, by=by))
         except ValueError as error:
             raise ServiceProblemError(422, "value", str(error)) from error
-        return JSONResponse(_shown(router), status_code=201 if new else 200)
+        return JSONResponse(shown(router), status_code=201 if new else 200)
 
     async def get_router(self, request: Request) -> Response:
         """A router with its arms and settings."""
-        return JSONResponse(await run_in_threadpool(_shown, self._router(request)))
+        return JSONResponse(await run_in_threadpool(shown, self._router(request)))
 
     async def delete_router(self, request: Request) -> Response:
         """Take a router out of service."""
-        name, by = _name(request), self.app.who(request.scope)
-        await self._change(name, lambda: self.app.routers.delete(name, by=by))
+        name, by = name_of(request), self.app.who(request.scope)
+        await self._changes.run(name, lambda: self.app.routers.delete(name, by=by))
         return Response(status_code=204)
 
     async def list_segments(self, request: Request) -> Response:
@@ -150,46 +158,12 @@ class Admin:
             raise ServiceProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
         return JSONResponse(await run_in_threadpool(lambda: router.explain(segment).to_dict()))
 
-    async def change_arm(self, request: Request) -> Response:
-        """Add, retire, pause, resume, price, reset, pin or unpin an arm."""
-        arm, _, action = request.path_params["change"].rpartition(":")
-        if action not in ACTIONS or not arm:
-            raise ServiceProblemError(404, "action", f"the path must end in ARM:ACTION, with one of {', '.join(ACTIONS)}")
-        wanted = await self._read(request, ArmRequest, default=b"{}")
-        router, by = self._router(request), self.app.who(request.scope)
-        try:
-            await self._change(router.name, lambda: router.change(action, arm, price=wanted.price, by=by))
-        except ValueError as error:
-            raise ServiceProblemError(422, "value", str(error)) from error
-        return JSONResponse(await run_in_threadpool(_shown, router))
-
-    async def _change(self, name: str, change: Callable[[], Any]) -> Any:
-        """Run a change in a thread. Those of one router wait for each other here, so that they take one thread and not all."""
-        lock = self._locks.get(name) or asyncio.Lock()
-        self._locks[name] = lock
-        async with lock:
-            return await run_in_threadpool(change)
-
     def _router(self, request: Request) -> Router:
-        return self.app.routers.router(_name(request))
+        return self.app.routers.router(name_of(request))
 
     async def _read(self, request: Request, kind: Any, default: bytes = b"") -> Any:
         body = await read_body(request.receive, request.scope["headers"], self.app.config.max_body)
         return decoded(msgspec.json.Decoder(kind), body or default)
-
-
-def _name(request: Request) -> str:
-    return unquote(request.path_params["name"])
-
-
-def _shown(router: Router) -> dict[str, Any]:
-    arms = router.arms
-    shown = {
-        name: {"price": price, "status": status, "newcomer": arm in arms.newcomers}
-        for arm, (name, price, status) in enumerate(zip(arms.names, arms.prices, arms.status, strict=True))
-    }
-    pinned = None if arms.pinned is None else arms.names[arms.pinned]
-    return {"name": router.name, "version": router.version, "arms": shown, "pinned": pinned, **router.settings.to_dict()}
 
 
 def _problem(problem: ServiceProblemError) -> Response:

@@ -20,9 +20,11 @@ from thrifty.service.config import Config
 from thrifty.service.connections import Connections
 from thrifty.service.declarations import ConfigFile
 from thrifty.service.errors import ServiceProblemError, internal_problem
+from thrifty.service.events import Events
 from thrifty.service.history import HistoryTask
 from thrifty.service.hot_path import ROLES, HotPath
 from thrifty.service.metrics import Metrics
+from thrifty.service.overview import Overview
 from thrifty.service.reconcile import Reconciler
 from thrifty.service.request_checks import RequestChecks, has_body
 from thrifty.service.request_counts import RequestCounts
@@ -69,6 +71,8 @@ class App:
         authorise = self.access.authorise
         self.tracing, make = _tracing(config)
         self.hot_path = make(self.routers, max_batch=config.max_batch, authorise=authorise, count=self.count)
+        self.overview = Overview(self)
+        self.events = Events(self, self.overview)
         self._admin = build_admin(self)
         self._answer: Any = self._route
         if self.tracing is not None:
@@ -155,7 +159,7 @@ class App:
         self.hot_path.run_on(loop)
         self.routers.open()
         self.alerts.start()
-        work = [self._repeat(self._look_around), self._sweep(), HistoryTask(self).run()]
+        work = [self._repeat(self._look_around), self._sweep(), HistoryTask(self).run(), self.overview.run(), self.events.run()]
         if self.reconciler is not None:
             work.append(self._repeat(self.reconciler.tick))
         tasks = [asyncio.create_task(each) for each in work]

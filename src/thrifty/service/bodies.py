@@ -1,7 +1,10 @@
-"""Bodies of requests that come through ASGI."""
+"""What requests that come through ASGI carry: their bodies, and the name of a router in their path."""
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
+from urllib.parse import unquote
+
+from starlette.requests import Request
 
 from thrifty.service.errors import ServiceProblemError
 
@@ -24,3 +27,8 @@ async def read_body(receive: Receive, headers: Sequence[tuple[bytes, bytes]], li
         if size > limit:
             raise ServiceProblemError(413, "size", f"the body must be at most {limit} bytes")
     return b"".join(pieces)
+
+
+def name_of(request: Request) -> str:
+    """The name of the router in the path of a request."""
+    return unquote(request.path_params["name"])

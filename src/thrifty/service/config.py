@@ -38,6 +38,7 @@ class Config:
     max_headers: int = setting(100, "headers of a request, at most", low=1)
     max_header_bytes: int = setting(32_768, "bytes of the address and all headers of a request, at most", low=256)
     max_connections: int = setting(1000, "open connections, at most; further ones get 503", low=1)
+    max_streams: int = setting(100, "open streams of events, at most; further ones get 503")
     header_timeout_s: float = setting(10.0, "seconds until the headers of a request must be there", low=0.1)
     body_timeout_s: float = setting(30.0, "seconds until the body of a request must be there, and its answer be read", low=0.1)
     keep_alive_s: float = setting(5.0, "seconds after which an idle connection is closed", low=0.1)

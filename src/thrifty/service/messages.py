@@ -81,10 +81,14 @@ RouterRequest = defstruct(
 """The body of PUT /v1/routers/NAME, derived from `thrifty.router.Settings`."""
 
 
+Version = Annotated[int, Meta(ge=0, le=2**53, description="of the router that the change is meant for; 409 if it has changed")]
+
+
 class ArmRequest(Struct, forbid_unknown_fields=True):
     """The body of a change to an arm; `price` for add and price."""
 
     price: Price | None = None
+    version: Version | None = None
 
 
 class KeyRequest(Struct, forbid_unknown_fields=True):

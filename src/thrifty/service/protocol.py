@@ -101,6 +101,7 @@ class HotProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Drain: end the connection after the request that is being read or answered, or now if there is none."""
         self.ending = True
+        self.service.events.close()  # streams would never end by themselves
         if self.exchange is not None:
             self.exchange.keep_alive = False
         elif self.phase != HEAD or not self.heard or self.owes_answer():
@@ -241,6 +242,7 @@ class HotProtocol(HttpToolsProtocol):
         self.url = url
         self.expect_100_continue = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
         super().on_headers_complete()
+        self.scope["thrifty.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
         self.cycles.append(self.cycle)
         if self.ending:
             self.cycle.keep_alive = False

@@ -1,0 +1,223 @@
+"""The changes of a router as its log has them: who did what, what undoes it, and what was undone.
+
+A change touches *aspects* of the configuration: the status or the price of an arm, the pin, one setting. Its inverse gives each of
+them the value it had before. It makes sense as long as no other change has touched the same aspect since, undone ones apart.
+"""
+
+import json
+import threading
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from thrifty.described import described
+from thrifty.router.change_texts import Aspect, Values, aspect_text, change_text, inverse_text
+from thrifty.router.configuration import Configuration, single_changes
+from thrifty.router.settings import Settings
+from thrifty.store.log import PAGE_ROWS, Journal, Row
+
+MOST_CHANGES = 2000
+"""The newest changes that are kept in memory, and can be undone."""
+
+MOST_TOUCHES = 64
+"""The newest changes of one aspect that are remembered."""
+
+RESET_STAYS = "the statistics that a reset forgot are kept nowhere but in rows of the log, which may be pruned"
+
+_NO_INVERSE = {
+    "reset": RESET_STAYS,
+    "create": "the making of a router cannot be undone: delete the router instead",
+    "delete": "a deleted router is made anew by PUT",
+    "graduate": "that an arm is a newcomer no more follows from its outcomes",
+}
+_ORDER = {"resume": 0, "price": 1, "pause": 2, "retire": 2, "pin": 3, "unpin": 3}
+
+
+class ConflictError(ValueError):
+    """A change was meant for another version of the router, or can no longer be undone: look again, then ask again."""
+
+
+class Inverse(NamedTuple):
+    """What undoes a change: changes of arms (action, arm, price), and settings by name."""
+
+    arms: tuple[tuple[str, str | None, float | None], ...]
+    settings: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: one action, or several as `changes`."""
+        found = [{"action": action, "arm": arm, "price": price} for action, arm, price in self.arms]
+        if self.settings:
+            found.append({"action": "settings", **self.settings})
+        text = inverse_text(self.arms, self.settings)
+        return {**found[0], "text": text} if len(found) == 1 else {"action": "changes", "changes": found, "text": text}
+
+
+@dataclass
+class LoggedChange:
+    """One row of the log. `touched` has the values before and after of each aspect; `marks` the change that each stood at then."""
+
+    position: int
+    at: float
+    action: str
+    arm: str | None
+    price: float | None
+    by: str
+    text: str
+    undoes: int | None
+    applied: bool
+    touched: dict[Aspect, tuple[Any, Any]]
+    marks: dict[Aspect, int] = field(default_factory=dict)
+    undone_by: int | None = None
+
+
+class ChangeLog:
+    """Reads the changes of a router from its log: all of them once, then those that are new. May be slow; safe in any thread."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._lock = journal, threading.Lock()
+        self._known, self._upto = Configuration({}, {}), 0
+        self._changes: OrderedDict[int, LoggedChange] = OrderedDict()
+        self._touches: dict[Aspect, deque[int]] = {}
+
+    def newest(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
+        """The newest changes before a position, newest first, as plain values; `undo` is None where a change cannot be undone."""
+        with self._lock:
+            self._read()
+            found = (change for position, change in reversed(self._changes.items()) if before is None or position < before)
+            return [self._shown(change) for change, _ in zip(found, range(limit), strict=False)]
+
+    def inverse(self, position: int) -> tuple[Inverse, int]:
+        """What undoes the change at a position, and the version for which that holds; a ConflictError says why nothing does."""
+        with self._lock:
+            self._read()
+            change = self._changes.get(position)
+            if change is None:
+                raise KeyError(f"there is no change at position {position}: see the changes of this router")
+            reason = self._obstacle(change)
+            if reason is not None:
+                raise ConflictError(f"change {position} cannot be undone: {reason}")
+            return _inverse(change.touched), self._known.version
+
+    def _shown(self, change: LoggedChange) -> dict[str, Any]:
+        reason = self._obstacle(change)
+        return {
+            **{name: getattr(change, name) for name in ("position", "at", "action", "arm", "price", "by", "text", "undoes")},
+            "undo": None if reason is not None else _inverse(change.touched).to_dict(),
+            "why_not": reason,
+            "undone_by": change.undone_by,
+        }
+
+    def _obstacle(self, change: LoggedChange) -> str | None:
+        """Why a change cannot be undone; None if it can."""
+        if not change.touched:
+            return _NO_INVERSE.get(change.action, "it changed nothing")
+        if change.undone_by is not None:
+            return f"it was undone already, by change {change.undone_by}"
+        for aspect in change.touched:
+            top = self._top(aspect)
+            if top != change.marks[aspect]:
+                return f"{aspect_text(aspect)} was changed again, by change {top}: undo that first"
+        return None
+
+    def _top(self, aspect: Aspect) -> int:
+        """The last change of an aspect that was not undone; 0 if there is none."""
+        touches = self._touches.get(aspect)
+        return touches[-1] if touches else 0
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        while rows := self._journal.changes(self._upto):
+            for position, row in rows:
+                self._take(position, row)
+                self._upto = position
+            if len(rows) < PAGE_ROWS:
+                return
+
+    def _take(self, position: int, row: Row) -> None:
+        """Apply a row to the configuration by the one interpreter, and keep what it changed."""
+        body = json.loads(str(row.detail))
+        if row.code in ("prune", "pruned"):
+            return
+        singles, known = single_changes(row.code, body, self._known.version), self._known
+        before, version = _aspects(known, singles), known.version
+        applied = [known.apply(action, its_body) for action, its_body in singles]
+        if row.code == "create" and any(applied):  # of the router before it was deleted: nothing of it can be undone
+            self._changes.clear()
+            self._touches.clear()
+        after = _aspects(known, singles)
+        touched = {} if row.code in ("create", "delete") else _touched(before, after)
+        alone = singles[0][1] if len(singles) == 1 else {}
+        change = LoggedChange(
+            position,
+            row.at,
+            row.code,
+            alone.get("arm"),
+            alone.get("price"),
+            str(body.get("by") or next((each["by"] for _, each in singles if each.get("by")), "")),
+            change_text(row.code, singles, before, after, undoes=body.get("undoes")),
+            body.get("undoes"),
+            known.version != version,
+            touched,
+        )
+        self._enter(change)
+
+    def _enter(self, change: LoggedChange) -> None:
+        undone = self._changes.get(change.undoes) if change.undoes is not None and change.applied else None
+        if undone is not None:
+            undone.undone_by = change.position
+        for aspect in change.touched:
+            touches = self._touches.setdefault(aspect, deque(maxlen=MOST_TOUCHES))
+            if undone is not None and touches and touches[-1] == undone.position:
+                touches.pop()
+            else:
+                touches.append(change.position)
+            change.marks[aspect] = self._top(aspect)
+        self._changes[change.position] = change
+        if len(self._changes) > MOST_CHANGES:
+            self._changes.popitem(last=False)
+
+
+_DEFAULTS = {each.name: each.default for each in described(Settings)}
+
+
+def _aspects(known: Configuration, singles: list[tuple[str, dict[str, Any]]]) -> Values:
+    """The values of all aspects that some changes may touch."""
+    arms, found = known.arms, Values()
+    for action, body in singles:
+        if action == "settings":
+            found.update({("setting", name): known.values.get(name, default) for name, default in _DEFAULTS.items()})
+        elif "price" in body:
+            number = arms.find(body["arm"])
+            found["status", body["arm"]] = None if number is None else arms.status[number]
+            found["price", body["arm"]] = None if number is None else arms.prices[number]
+            found["pin", None] = None if arms.pinned is None else arms.names[arms.pinned]
+    return found
+
+
+def _touched(before: Values, after: Values) -> dict[Aspect, tuple[Any, Any]]:
+    """The aspects that have another value. The price of an arm that was not there is no value to go back to."""
+    gone = (None, "retired")
+    return {
+        aspect: (value, after[aspect])
+        for aspect, value in before.items()
+        if value != after[aspect] and not (aspect[0] == "price" and before["status", aspect[1]] in gone)
+    }
+
+
+def _inverse(touched: dict[Aspect, tuple[Any, Any]]) -> Inverse:
+    changes: list[tuple[str, str | None, float | None]] = []
+    settings: dict[str, Any] = {}
+    for (kind, name), (value, now) in touched.items():
+        if kind == "setting":
+            settings[str(name)] = value
+        elif kind == "price":
+            changes.append(("price", name, value))
+        elif kind == "pin":
+            changes.append(("unpin", None, None) if value is None else ("pin", value, None))
+        else:
+            if value == "active" or (value, now) == ("paused", "retired"):
+                changes.append(("resume", name, None))
+            if value != "active":
+                changes.append(("pause" if value == "paused" else "retire", name, None))
+    return Inverse(tuple(sorted(changes, key=lambda change: _ORDER[change[0]])), settings)

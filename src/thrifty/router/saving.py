@@ -1,0 +1,158 @@
+"""What a router has saved against always taking the best arm, with an interval that says how well that is known.
+
+*Measured*, with a holdout: a share of decisions takes the best arm whatever it costs, by the toss of a coin. The saving is the
+number of routed outcomes times the difference of the mean costs of both groups, and its interval is that of the difference of two
+means, at 95%.
+
+*Modelled*, without one: what the same outcomes would have cost from the best arm, at what that arm cost in each segment, less what
+was spent. Two things are not known. Which arm is the best: an arm stays a candidate if its interval reaches the largest lower end,
+by intervals that hold for all arms and at all times at once (`thrifty.intervals.mixture`, 97.5%). And what each candidate costs on
+average, where costs vary: by the normal interval of its mean cost in each segment (97.5%). The interval of the saving spans all
+candidates. It takes outcomes of a segment as alike whatever arm was chosen for them, which the measured one does not.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.arrays import Floats
+from thrifty.compiled import interpreted
+from thrifty.intervals import mixture
+
+LEAST_OUTCOMES = 30
+"""Outcomes that both groups must have before the holdout measures anything."""
+
+_TRUSTED = 5
+"""Outcomes of an arm in a segment from which the variance of its costs there is estimated; below that, also from all segments."""
+
+_Z_95, _Z_975 = 1.959964, 2.241403
+_bound = interpreted(mixture)
+
+
+class Saving(NamedTuple):
+    """An amount in the unit of the costs, its interval, and its share of what always-best would have cost; None if unknown."""
+
+    amount: float | None
+    low: float | None
+    high: float | None
+    share: float | None
+    basis: str  # "holdout", "model" or "none"
+
+
+class _Terms(NamedTuple):
+    costs: Floats
+
+
+NOTHING = Saving(None, None, None, None, "none")
+
+
+def measured_saving(groups: dict[str, list[Any]]) -> Saving:
+    """The saving that the holdout measures; of basis "none" while a group has too few outcomes.
+
+    >>> saving = measured_saving({"routed": [1000, 900.0, 500.0, 900.0, 260.0], "holdout": [100, 91.0, 80.0, 91.0, 65.0]})
+    >>> [round(each, 1) for each in (saving.amount, saving.low, saving.high, saving.share)]
+    [300.0, 279.0, 321.0, 0.4]
+    """
+    routed, holdout = groups["routed"], groups["holdout"]
+    if min(routed[0], holdout[0]) < LEAST_OUTCOMES:
+        return NOTHING
+    n, less = routed[0], holdout[2] / holdout[0] - routed[2] / routed[0]
+    half = _Z_95 * math.sqrt(sum(_mean_variance(group[0], group[2], group[4]) for group in (routed, holdout)))
+    always = n * holdout[2] / holdout[0]
+    return Saving(n * less, n * (less - half), n * (less + half), n * less / always if always > 0.0 else None, "holdout")
+
+
+def _mean_variance(n: float, total: float, squares: float) -> float:
+    """The variance of the mean of n numbers, from their sum and the sum of their squares."""
+    return max(squares - total * total / n, 0.0) / (n - 1) / n
+
+
+def modelled_saving(
+    sums: NDArray[Any],
+    parents: NDArray[np.int64],
+    segment: int,
+    *,
+    candidates: list[int],
+    best: int,
+) -> Saving:
+    """The saving against the arm `best` in a segment and all below it, over all arms that may be the best one."""
+    found = {arm: _against(sums, parents, segment, arm) for arm in {*candidates, best}}
+    known = [each for each in found.values() if each is not None]
+    amount = found[best]
+    if amount is None or not known:
+        return NOTHING
+    spent = float(sums["cost_sum"][segment].sum())
+    low, high = min(total - error for total, error in known), max(total + error for total, error in known)
+    always = amount[0] + spent
+    return Saving(amount[0], low, high, amount[0] / always if always > 0.0 else None, "model")
+
+
+def may_be_best(arms: tuple[int, ...], means: tuple[float, ...], outcomes: tuple[float, ...]) -> list[int]:
+    """The arms of which one is the best with probability 0.975, at all times at once.
+
+    >>> may_be_best((0, 1, 2), (0.9, 0.5, 0.89), (1000.0, 1000.0, 1000.0))
+    [0, 2]
+    """
+    terms = _Terms(np.empty(2 * len(arms)))  # as if there were twice as many: 0.025 instead of 0.05
+    sums = [(n, max(mean, 0.0) * n) for mean, n in zip(means, outcomes, strict=True)]
+    ends = [(_bound(terms, n, total, -1.0), _bound(terms, n, total, 1.0)) for n, total in sums]
+    bar = max(low for low, _ in ends)
+    return [arm for arm, (_, high) in zip(arms, ends, strict=True) if high >= bar]
+
+
+def saved_against(sums: NDArray[Any], parents: NDArray[np.int64], segment: int, best: int) -> float:
+    """What all outcomes of a segment and those below it cost less than as many from the arm `best` would have; 0 if unknown."""
+    found = _against(sums, parents, segment, best)
+    return 0.0 if found is None else found[0]
+
+
+def _against(sums: NDArray[Any], parents: NDArray[np.int64], segment: int, arm: int) -> tuple[float, float] | None:
+    """What would be saved against an arm, and the half width of its interval; None where the arm has no outcome.
+
+    Prices may differ between segments, so each is reckoned at what the arm cost there, or else in the nearest one above.
+    """
+    seen, costs, squares = (sums[name][:, arm] for name in ("seen", "cost_sum", "cost_squares"))
+    if seen[segment] <= 0.0:
+        return None
+    within, outcomes = _within(parents, segment), sums["seen"].sum(axis=1)
+    own = np.where(within, outcomes, 0.0)
+    below = np.flatnonzero(within & (parents >= 0) & (np.arange(parents.size) != segment))
+    np.subtract.at(own, parents[below], outcomes[below])
+    source = _nearest(parents, seen > 0.0)
+    reckoned = np.bincount(source[within], weights=own[within], minlength=parents.size)  # outcomes at the cost of each segment
+    used = np.flatnonzero(reckoned)
+    n, total = seen[used], costs[used]
+    variance = _variances(n, total, squares[used])
+    overall = float(_variances(seen[segment : segment + 1], costs[segment : segment + 1], squares[segment : segment + 1])[0])
+    variance = np.where(n < _TRUSTED, np.maximum(variance, overall), variance)
+    saved = float((reckoned[used] * total / n).sum() - sums["cost_sum"][segment].sum())
+    return saved, _Z_975 * float(np.sqrt((reckoned[used] ** 2 * variance / n).sum()))
+
+
+def _variances(n: Floats, total: Floats, squares: Floats) -> Floats:
+    return np.maximum(squares - total * total / n, 0.0) / np.maximum(n - 1.0, 1.0)
+
+
+def _within(parents: NDArray[np.int64], segment: int) -> NDArray[np.bool_]:
+    """Whether each segment is this one or below it. Parents come before their children."""
+    if segment == 0:
+        return np.ones(parents.size, np.bool_)
+    found = np.zeros(parents.size, np.bool_)
+    found[segment] = True
+    while True:
+        grown = found | found[parents]
+        grown[0] = False
+        if (grown == found).all():
+            return found
+        found = grown
+
+
+def _nearest(parents: NDArray[np.int64], has: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each segment the nearest one that has something: itself, or one above it; the root if there is none."""
+    source, numbers = np.where(has, np.arange(parents.size), -1), np.maximum(parents, 0)
+    source[0] = 0
+    while (source < 0).any():
+        source = np.where(source < 0, source[numbers], source)
+    return source

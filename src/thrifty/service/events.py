@@ -1,0 +1,202 @@
+"""Server-sent events: what changed, once a second, made once for all listeners.
+
+A listener holds the newest event of each kind and nothing older, so a slow one costs no memory. One that does not read for
+`SEND_S` seconds is dropped.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from starlette.responses import Response
+
+from thrifty.service.errors import ServiceProblemError, internal_problem
+from thrifty.service.overview import EVERY_S, Overview, encode
+
+if TYPE_CHECKING:
+    from thrifty.service.app import App
+
+HEARTBEAT_S = 15.0
+"""Seconds of silence after which a comment is sent, so that nobody in between takes the connection for dead."""
+
+SEND_S = 5.0
+"""Seconds that a listener has to read before it is dropped."""
+
+LAST_S = 0.5
+"""Seconds that the end of a stream may take."""
+
+MOST_ALERTS = 100
+"""Alerts that wait for one listener, at most; the oldest are left out."""
+
+log = logging.getLogger("thrifty.service")
+
+
+class Made(NamedTuple):
+    """An event, and what differs if it has changed: all of it but the time at which it was made."""
+
+    key: bytes
+    body: bytes
+
+
+class Listener:
+    """Somebody who listens: events that wait to be sent."""
+
+    def __init__(self, router: str | None) -> None:
+        self.router, self.ending = router, False
+        self._events: dict[str, bytes] = {}
+        self._alerts: list[bytes] = []
+        self._news = asyncio.Event()
+
+    def put(self, kind: str, body: bytes) -> None:
+        """Let an event wait, in the place of an older one of the same kind."""
+        if kind == "alert":
+            self._alerts = [*self._alerts[1 - MOST_ALERTS :], body]
+        else:
+            self._events[kind] = body
+        self._news.set()
+
+    def end(self) -> None:
+        """Let the stream end."""
+        self.ending = True
+        self._news.set()
+
+    async def take(self) -> bytes:
+        """What there is to send: events, or a comment after a long silence."""
+        try:
+            await asyncio.wait_for(self._news.wait(), HEARTBEAT_S)
+        except TimeoutError:
+            return b": still here\n\n"
+        self._news.clear()
+        waiting = [*self._events.items(), *(("alert", body) for body in self._alerts)]
+        self._events, self._alerts = {}, []
+        return b"".join(b"event: %s\ndata: %s\n\n" % (kind.encode(), body) for kind, body in waiting)
+
+
+class Events:
+    """All listeners, and what they hear. For the thread of the loop, but for `alert`."""
+
+    def __init__(self, app: "App", overview: Overview) -> None:
+        self._app, self._overview = app, overview
+        self._listeners: set[Listener] = set()
+        self._last: dict[str | None, Made] = {}  # what was sent last: the overview under None, routers by name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def join(self, router: str | None) -> Listener:
+        """Somebody new; 503 if there are too many."""
+        if self._closed:
+            raise ServiceProblemError(503, "draining", "the service is stopping")
+        if len(self._listeners) >= self._app.config.max_streams:
+            message = f"{self._app.config.max_streams} streams of events are open, which is max_streams; try again later"
+            raise ServiceProblemError(503, "streams", message, retry_s=5.0)
+        listener = Listener(router)
+        self._listeners.add(listener)
+        for kind, name in (("overview", None), ("router", router)):
+            if (kind == "overview" or name is not None) and name in self._last:
+                listener.put(kind, self._last[name].body)
+        return listener
+
+    def leave(self, listener: Listener) -> None:
+        """Forget a listener."""
+        self._listeners.discard(listener)
+
+    def alert(self, alert: dict[str, Any]) -> None:
+        """Tell everybody of an alert that begins or ends. From any thread."""
+        body = encode(alert)
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._put, body)
+
+    def _put(self, alert: bytes) -> None:
+        for listener in self._listeners:
+            listener.put("alert", alert)
+
+    def close(self) -> None:
+        """End all streams: the service stops."""
+        self._closed = True
+        for listener in self._listeners:
+            listener.end()
+
+    async def run(self) -> None:
+        """Once a second, if anybody listens: make what they hear, and send what has changed."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(EVERY_S)
+            if not self._listeners:
+                self._last.clear()
+                continue
+            try:
+                await self._tell()
+            except Exception as error:
+                internal_problem(error, during="events")
+
+    async def _tell(self) -> None:
+        wanted = {each.router for each in self._listeners if each.router is not None}
+        made = await asyncio.to_thread(self._make, wanted)
+        before, self._last = self._last, made
+        changed = {name: each.body for name, each in made.items() if name not in before or before[name].key != each.key}
+        for listener in self._listeners:
+            if None in changed:
+                listener.put("overview", changed[None])
+            if listener.router in changed and listener.router is not None:
+                listener.put("router", changed[listener.router])
+
+    def _make(self, wanted: set[str]) -> dict[str | None, Made]:
+        """All events, in a worker thread."""
+        overview = self._overview.latest()
+        made: dict[str | None, Made] = {None: Made(encode({**overview, "at": 0}), encode(overview))}
+        for name in wanted:
+            body = self._overview.router_body(name)
+            made[name] = Made(body, body)
+        return made
+
+
+class EventStream(Response):
+    """The answer to GET /v1/events: it ends when the listener leaves or reads nothing, the key is revoked, or the service stops."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: Events, listener: Listener, is_allowed: Callable[[], bool]) -> None:
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._events, self._listener, self._is_allowed = events, listener, is_allowed
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        """Stream until somebody has had enough."""
+        gone = asyncio.ensure_future(_disconnected(receive, self._listener))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": b"retry: 2000\n\n", "more_body": True})
+            while not gone.done():
+                body = await self._listener.take()
+                if self._listener.ending or not self._is_allowed():
+                    break
+                try:
+                    await asyncio.wait_for(send({"type": "http.response.body", "body": body, "more_body": True}), SEND_S)
+                except TimeoutError:
+                    log.info("stream dropped", extra={"facts": {"reason": "it is not read", "seconds": SEND_S}})
+                    await _abort(scope, gone)
+                    return
+            try:
+                await asyncio.wait_for(send({"type": "http.response.body", "body": b"", "more_body": False}), LAST_S)
+            except TimeoutError:
+                await _abort(scope, gone)
+        finally:
+            gone.cancel()
+            self._events.leave(self._listener)
+
+
+async def _abort(scope: MutableMapping[str, Any], gone: "asyncio.Future[None]") -> None:
+    """End the connection without sending what waits to be read."""
+    scope["thrifty.abort"]()
+    await asyncio.wait({gone}, timeout=LAST_S)
+
+
+async def _disconnected(receive: Any, listener: Listener) -> None:
+    """Return when the client has gone, and wake the stream for that."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    listener.end()

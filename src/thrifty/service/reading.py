@@ -1,0 +1,57 @@
+"""Reads for people and pages: the overview, the changes of a router, its recent decisions, and events."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from thrifty.router import Router
+from thrifty.service.bodies import name_of
+from thrifty.service.events import EventStream
+from thrifty.service.overview import encode
+from thrifty.service.queries import ChangesQuery, DecisionsQuery, EventsQuery, parsed
+from thrifty.service.turns import ReadTurns
+
+if TYPE_CHECKING:
+    from thrifty.service.app import App
+
+
+class Reading:
+    """The handlers."""
+
+    def __init__(self, app: "App", reads: ReadTurns) -> None:
+        self.app, self._reads = app, reads
+
+    async def overview(self, _request: Request) -> Response:
+        """All routers at a glance."""
+        return Response(await self._reads.run(self.app.overview.body), media_type="application/json")
+
+    async def events(self, request: Request) -> Response:
+        """A stream of events."""
+        asked = parsed(EventsQuery, request.query_params.multi_items())
+        if asked.router is not None:
+            self.app.routers.router(asked.router)
+        if request.method == "HEAD":
+            return Response(media_type=EventStream.media_type)
+        headers, access = request.scope["headers"], self.app.access
+        return EventStream(self.app.events, self.app.events.join(asked.router), lambda: access.is_allowed(headers, "view"))
+
+    async def changes(self, request: Request) -> Response:
+        """The changes of a router, newest first."""
+        asked = parsed(ChangesQuery, request.query_params.multi_items())
+        router = self._router(request)
+        return await self._answer(lambda: {"changes": router.changes(asked.limit, before=asked.before)})
+
+    async def decisions(self, request: Request) -> Response:
+        """Recent decisions of a router, newest first."""
+        asked = parsed(DecisionsQuery, request.query_params.multi_items())
+        router = self._router(request)
+        return await self._answer(lambda: {"decisions": router.recent_decisions(asked.limit, segment=asked.segment)})
+
+    async def _answer(self, read: Callable[[], Any]) -> Response:
+        """The result of a read, made and encoded in a thread."""
+        return Response(await self._reads.run(lambda: encode(read())), media_type="application/json")
+
+    def _router(self, request: Request) -> Router:
+        return self.app.routers.router(name_of(request))

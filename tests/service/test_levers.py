@@ -1,0 +1,188 @@
+"""Levers: previews change nothing, changes meant for another version are refused, and what was done can be undone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.postgres import Postgres
+from tests.service.test_http import SMS, Caller, decide, running
+
+NO_SUCH = 999_999
+
+
+@pytest.fixture(params=["sqlite", "postgres"], scope="module")
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[Caller]:
+    config: dict[str, Any] = {} if request.param == "sqlite" else {"store": postgres.database()}
+    with running(tmp_path_factory.mktemp("levers"), **config) as client:
+        yield client
+
+
+@pytest.fixture
+def router(client: Caller, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A router of its own, in which b is nearly as good as a, and costs half."""
+    name = f"r{abs(hash(request.node.name)) % 10**9}"
+    assert client.put(f"/v1/routers/{name}", json=SMS).status_code == 201
+    yield f"/v1/routers/{name}"
+    client.delete(f"/v1/routers/{name}")
+
+
+def learn(client: Caller, router: str, rewards: dict[str, list[int]]) -> None:
+    name = router.rpartition("/")[2]
+    for arm, outcomes in rewards.items():
+        for reward in outcomes:
+            made = decide(client, router=name, eligible=[{"arm": arm}])
+            client.post("/v1/outcomes", json={"decision_id": made["decision_id"], "reward": reward})
+
+
+def changes(client: Caller, router: str, **query: Any) -> list[dict[str, Any]]:
+    response = client.get(f"{router}/changes", params=query)
+    assert response.status_code == 200, response.text
+    found: list[dict[str, Any]] = response.json()["changes"]
+    return found
+
+
+def undo(client: Caller, router: str, position: int, **more: Any) -> Any:
+    return client.post(f"{router}/undo", json={"position": position, **more})
+
+
+def test_a_preview_names_arm_cost_and_quality_and_changes_nothing(client: Caller, router: str) -> None:
+    learn(client, router, {"a": [1] * 40, "b": [1] * 36 + [0] * 4})
+    before = client.get(router).json()
+    found = client.post(f"{router}/preview", json={"action": "alpha", "alpha": 0.2}).json()
+    assert found["text"].startswith("at alpha 0.2 the chosen arm would be b: about 48% less, quality 0.900 instead of 1.000")
+    assert (found["before"]["arm"], found["after"]["arm"], found["undoable"]) == ("a", "b", True)
+    assert found["after"]["low"] < 0.9 < found["after"]["high"]
+    assert client.get(router).json() == before
+    assert [each["action"] for each in changes(client, router)] == ["create"]
+
+
+def test_a_preview_of_a_reset_says_that_it_cannot_be_undone(client: Caller, router: str) -> None:
+    learn(client, router, {"a": [1] * 3})
+    found = client.post(f"{router}/preview", json={"action": "reset"}).json()
+    assert not found["undoable"]
+    assert "cannot be undone" in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("lever", "body", "undone"),
+    [
+        ("arms/b:pause", {}, "resume b"),
+        ("arms/b:retire", {}, "resume b"),
+        ("arms/c:add", {"price": 0.1}, "retire c"),
+        ("arms/b:price", {"price": 0.2}, "set the price of b to 0.0041"),
+        ("arms/b:pin", {}, "unpin"),
+        ("alpha", {"alpha": 0.2}, "set alpha to 0.05"),
+    ],
+)
+def test_every_lever_can_be_undone_and_the_undo_too(
+    client: Caller, router: str, lever: str, body: dict[str, Any], undone: str
+) -> None:
+    before = client.get(router).json()
+    after = client.post(f"{router}/{lever}", json=body).json()
+    change = changes(client, router)[0]
+    assert (change["undo"]["text"], change["undone_by"]) == (undone, None)
+    back = undo(client, router, change["position"])
+    assert back.status_code == 200, back.text
+    assert active(back.json()) == active(before)
+    last, first = changes(client, router)[:2]
+    assert (first["undone_by"], first["undo"], last["undoes"]) == (last["position"], None, first["position"])
+    assert undo(client, router, change["position"]).status_code == 409
+    again = undo(client, router, last["position"]).json()
+    assert active(again) == active(after)
+
+
+def active(shown: dict[str, Any]) -> Any:
+    """What decides: the arms that are there with price and status, the pin and alpha."""
+    arms = {name: (arm["price"], arm["status"]) for name, arm in shown["arms"].items() if arm["status"] != "retired"}
+    return arms, shown["pinned"], shown["alpha"]
+
+
+def test_an_undo_is_refused_where_a_later_change_is_in_the_way_and_allowed_once_that_is_undone(client: Caller, router: str) -> None:
+    for price in (0.2, 0.3):
+        client.post(f"{router}/arms/b:price", json={"price": price})
+    second, first, created = changes(client, router)
+    refused = undo(client, router, first["position"])
+    assert refused.status_code == 409
+    assert f"the price of b was changed again, by change {second['position']}" in refused.text
+    assert undo(client, router, second["position"]).status_code == 200
+    assert undo(client, router, first["position"]).json()["arms"]["b"]["price"] == 0.0041
+    assert undo(client, router, created["position"]).status_code == 409
+    assert undo(client, router, NO_SUCH).status_code == 404
+
+
+def test_a_whole_put_is_undone_at_once(client: Caller, router: str) -> None:
+    before = client.get(router).json()
+    client.post(f"{router}/arms/b:pin", json={})
+    pinned = client.get(router).json()
+    client.put(router, json={**SMS, "arms": {"a": 0.1, "n": 0.2}, "alpha": 0.3, "holdout": 0.1})
+    change = changes(client, router)[0]
+    assert change["action"] == "changes"
+    back = undo(client, router, change["position"]).json()
+    assert active(back) == active(pinned) != active(before)
+    assert back["holdout"] == 0.0
+
+
+def test_of_two_people_with_the_same_version_one_is_refused(client: Caller, router: str) -> None:
+    version = client.get(router).json()["version"]
+    answers = [
+        client.post(f"{router}/alpha", json={"alpha": 0.1, "version": version}),
+        client.post(f"{router}/arms/b:pause", json={"version": version}),
+        undo(client, router, 1, version=version),
+    ]
+    assert [answer.status_code for answer in answers[:2]] == [200, 409]
+    assert answers[2].status_code in (404, 409)
+    assert "look again" in answers[1].json()["error"]["message"]
+    shown = client.get(router).json()
+    assert (shown["alpha"], shown["arms"]["b"]["status"], shown["version"]) == (0.1, "active", version + 1)
+
+
+def test_a_reset_is_logged_and_stays(client: Caller, router: str) -> None:
+    client.post(f"{router}/arms/b:reset")
+    change = changes(client, router, limit=1)[0]
+    assert (change["text"], change["undo"]) == ("the statistics of b were reset", None)
+    assert undo(client, router, change["position"]).status_code == 409
+
+
+def test_changes_are_listed_page_by_page(client: Caller, router: str) -> None:
+    for price in range(1, 6):
+        client.post(f"{router}/arms/b:price", json={"price": price})
+    first = changes(client, router, limit=3)
+    rest = changes(client, router, limit=500, before=first[-1]["position"])
+    assert [each["price"] for each in first] == [5.0, 4.0, 3.0]
+    assert [each["action"] for each in rest] == ["price", "price", "create"]
+
+
+HOSTILE = [
+    "limit=0",
+    "limit=501",
+    "limit=x",
+    "limit=1&limit=2",
+    "before=-1",
+    "what=1",
+    "limit=%00",
+    "limit=1e9",
+    "%0a=%0a",
+    "limit",
+]
+
+
+@pytest.mark.parametrize("query", HOSTILE)
+def test_hostile_queries_are_refused_with_one_line(client: Caller, router: str, query: str) -> None:
+    response = client.get(f"{router}/changes?{query}")
+    assert response.status_code == 422
+    assert "\n" not in response.json()["error"]["message"]
+
+
+def test_a_view_key_previews_and_pulls_no_lever(tmp_path: Path) -> None:
+    view, admin = {"authorization": "Bearer v"}, {"authorization": "Bearer a"}
+    with running(tmp_path, {"v": "view", "a": "admin"}) as client:
+        client.put("/v1/routers/sms", json=SMS, headers=admin)
+        assert client.post("/v1/routers/sms/preview", json={"action": "pause", "arm": "b"}, headers=view).status_code == 200
+        assert client.get("/v1/routers/sms/changes", headers=view).status_code == 200
+        for lever, body in (("alpha", {"alpha": 0.1}), ("undo", {"position": 1}), ("arms/b:pause", {})):
+            assert client.post(f"/v1/routers/sms/{lever}", json=body, headers=view).status_code == 403
+            assert client.post(f"/v1/routers/sms/{lever}", json=body).status_code == 401
+        client.post("/v1/routers/sms/alpha", json={"alpha": 0.1}, headers=admin)
+        assert client.get("/v1/routers/sms/changes", headers=view).json()["changes"][0]["by"].startswith("a@")
