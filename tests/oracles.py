@@ -310,14 +310,21 @@ class InformationDirected:
     """CS-IDS by the formulas, with numpy."""
 
     def __init__(
-        self, *, draws: int = 30, power: float = 3, foresight: float = 0.5, leniency: float = 0.7, exchange: float = 1
+        self,
+        *,
+        draws: int = 30,
+        power: float = 3,
+        foresight: float = 0.5,
+        leniency: float = 0.7,
+        exchange: float = 1,
+        plan: float = 0.02,
     ) -> None:
-        self.n, self.power, self.foresight, self.price = draws, power, foresight, leniency * exchange
+        self.n, self.power, self.foresight, self.price, self.share = draws, power, foresight, leniency * exchange, plan
 
     def __call__(self, history: History) -> int:
         k = history.n_arms
         if history.rounds == 0:
-            self.turn, self.stale = 0, set(range(k))
+            self.turn, self.stale, self.left = 0, set(range(k)), 0
             self.draws, self.costs = np.zeros((self.n, k)), np.zeros((self.n, k))
             if history.costs is None:
                 spread = np.ptp(history.instance.costs)
@@ -327,17 +334,27 @@ class InformationDirected:
             return history.rounds
         if history.rounds > k:
             self.stale.add(self.played)
-        self.turn = (self.turn + 1) % k
+        if self.left == 0:
+            self._make_coin(history)
+        self.left -= 1
+        first, second, weight = self.coin
+        self.played = second if weight > 0 and uniform(history.own) < weight else first
+        return self.played
+
+    def _make_coin(self, history: History) -> None:
+        self.turn = (self.turn + 1) % history.n_arms
         self.stale.add(self.turn)
         for arm in sorted(self.stale):
             self.draws[:, arm] = [_beta_draw(history, arm) for _ in range(self.n)]
             if history.costs is not None:
                 self.costs[:, arm] = [_cost_draw(history, arm) for _ in range(self.n)]
         self.stale = set()
-        self.played = self._choose(history)
-        return self.played
+        self.coin = self._choose(history)
+        first, second, weight = self.coin
+        kept = [len(history.rewards[arm]) / share for arm, share in ((first, 1 - weight), (second, weight)) if share > 0]
+        self.left = max(1, int(min(self.share * min(kept), 4)))
 
-    def _choose(self, history: History) -> int:
+    def _choose(self, history: History) -> tuple[int, int, float]:
         each, costs = np.arange(self.n), self.costs / self._unit(history)
         floors = (1 - history.instance.alpha) * self.draws.max(axis=1)
         optima = np.array([min(np.flatnonzero(self.draws[m] >= floors[m]), key=lambda a: (costs[m, a], a)) for m in each])
@@ -349,9 +366,9 @@ class InformationDirected:
             v = v + self._spread(costs, optima)
         ahead = int(np.argmin(r - self.foresight * (history.horizon / history.n_arms) ** (2 / 3) * v))
         if r[ahead] > r.min():
-            return ahead
+            return ahead, ahead, 0.0
         if r.min() <= 0:
-            return int(np.argmin(r))
+            return int(np.argmin(r)), int(np.argmin(r)), 0.0
         return self._mixture(history, r, v)
 
     def _unit(self, history: History) -> float:
@@ -369,7 +386,7 @@ class InformationDirected:
         parts = [(optima == o).mean() * (drawn[optima == o].mean(axis=0) - overall) ** 2 for o in set(optima.tolist())]
         return np.asarray(sum(parts))
 
-    def _mixture(self, history: History, r: Floats, v: Floats) -> int:
+    def _mixture(self, history: History, r: Floats, v: Floats) -> tuple[int, int, float]:
         best = (np.inf, int(np.argmin(r)), int(np.argmin(r)), 0.0)
         for arm in range(history.n_arms):
             if v[arm] > 0:
@@ -381,7 +398,7 @@ class InformationDirected:
                 if v[a] + share * dv > 0:
                     ratio = (r[a] + share * dr) ** self.power / (v[a] + share * dv)
                     best = min(best, (ratio, a, b, share), key=lambda option: option[0])
-        return best[2] if uniform(history.own) < best[3] else best[1]
+        return best[1:]
 
 
 class Balanced:
@@ -742,6 +759,8 @@ SET_TWINS: dict[str, Twin] = {
     "cs-etc:tau=7,interval=mixture": partial(cs_etc, tau=7, bound=mixture_bound),
     "one-shot-etc:tau=7": partial(one_shot_etc, tau=7),
     "cs-ids:draws=7": InformationDirected(draws=7),
+    "cs-ids:plan=0": InformationDirected(plan=0),
+    "cs-ids:plan=0.1": InformationDirected(plan=0.1),
     "cs-ids:power=2": InformationDirected(power=2),
     "cs-ids:foresight=2": InformationDirected(foresight=2),
     "cs-ids:leniency=2": InformationDirected(leniency=2),

@@ -59,7 +59,8 @@ NUMBERS: dict[str, dict[str, tuple[float | None, float, float, bool]]] = {
     },
     "cs-ids": {
         "exchange": (1.0, 0.0, INFINITE, False), "draws": (30, 2, 10_000, True), "power": (3.0, 1.01, 10.0, False),
-        "leniency": (0.7, 0.0, INFINITE, False), "foresight": (0.5, 0.0, INFINITE, False), "outset": (None, 0.0, INFINITE, False),
+        "leniency": (0.7, 0.0, INFINITE, False), "foresight": (0.5, 0.0, INFINITE, False), "plan": (0.02, 0.0, 1.0, False),
+        "outset": (None, 0.0, INFINITE, False),
         **SHARED,
     },
     "cs-direct": {"limit": (1.0, 0.0, INFINITE, False), "cost_scale": SHARED["cost_scale"]},

@@ -6,8 +6,9 @@ arm a,
     r_a = E[exchange * max(floor - mu_a, 0) + max(c_a - c_i*, 0) / (range of costs)]     the regret of one pull, and
     v_a = Var over i* of E[mu_a | i*]                                                    how much a pull tells about i*.
 
-Play the mixture of at most two arms that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2. Power 3
-is the one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of [Lattimore2021].
+Play the mixture of at most two arms, a coin, that minimises (expected r)^power / (expected v). After [Russo2018], who use power 2.
+Power 3 is the one whose guarantees match the K^(1/3) T^(2/3) of this problem, after the generalised information ratio of
+[Lattimore2021].
 
 The ratio spreads its exploration over time. With a horizon one can do better: information that will pay is best bought first. So
 before the ratio is asked, the arm with the least r_a - foresight (T/K)^(2/3) v_a is looked at, and played if it is an exploration.
@@ -15,6 +16,9 @@ Where nobody knows T, t + outset stands in for it after t decisions.
 
 Where costs are unknown, they are drawn from posteriors as well (`learnt_costs`), in shares of the range of the arms' mean costs,
 or of `cost_scale` if it is given, and v_a counts what a pull tells through its cost too.
+
+A coin is kept until the outcomes of one of its arms have grown by a share of `plan`, but for four decisions at most: new draws see
+an unlikely optimum that the old ones did not see. Kept for a whole share, it left one run in thirty on the wrong arm to the end.
 
 Rewards that vary less than successes and failures would, such as scores, say more about their mean: an outcome then counts for
 several (`posteriors.evidence_weight`).
@@ -33,20 +37,25 @@ References
 
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.arrays import Booleans, Floats, Integers
-from thrifty.compiled import builder, kernel
+from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.information import best_of_two, certainly, least, worth_knowing_now
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, draw_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
+from thrifty.policies.plans import PLAN
 from thrifty.policies.posteriors import PENDING, evidence_weight, expected
 from thrifty.problem import Terms
 from thrifty.streams import beta, uniform
+
+_MOST_KEPT = 4
+"""For how many decisions a coin is kept at most."""
 
 
 class IdsMemory(NamedTuple):
@@ -65,6 +74,7 @@ class IdsMemory(NamedTuple):
     regret: Floats  # (K,) r
     information: Floats  # (K,) v
     coin: Floats  # (3,) the arms that the last choice was between, and the probability of the second
+    kept: Integers  # (1,) for how many decisions more the coin is kept
 
 
 @builder
@@ -99,6 +109,7 @@ def _remember(n_arms, n_draws, n_costs, n_cost_sums):
         np.zeros(n_arms),
         np.zeros(n_arms),
         np.zeros(3),
+        np.zeros(1, np.int64),
     )
 
 
@@ -107,16 +118,35 @@ def choose(terms, stats, memory, stream):
     arm = next_due(stats, memory.round_robin, 1)
     if arm >= 0:
         return certainly(arm, memory.coin)
+    if memory.kept[0] == 0:
+        _make_coin(terms, stats, memory, stream)
+    memory.kept[0] -= 1
+    weight = memory.coin[2]
+    return int(memory.coin[1] if weight > 0.0 and uniform(stream) < weight else memory.coin[0])
+
+
+@rare
+def _make_coin(terms, stats, memory, stream):
+    stay_apart()
     renew_draws(terms, stats, memory, stream)
     tally_optima(terms, memory)
     weigh_arms(terms, memory, cost_unit(terms, stats) if memory.cost_sums.size > 0 else 1.0)
     arm = worth_knowing_now(terms, memory.regret, memory.information)
     if memory.regret[arm] > memory.regret[least(memory.regret)]:
-        return certainly(arm, memory.coin)
-    arm = best_of_two(memory.regret, memory.information, terms.parameters.power, memory.coin)
-    if memory.regret[arm] <= 0.0:
-        return arm
-    return int(memory.coin[1] if uniform(stream) < memory.coin[2] else memory.coin[0])
+        certainly(arm, memory.coin)
+    else:
+        best_of_two(memory.regret, memory.information, terms.parameters.power, memory.coin)
+    memory.kept[0] = kept_for(terms, stats, memory.coin)
+
+
+@kernel
+def kept_for(terms, stats, coin):
+    """Decisions until the outcomes of one of the coin's arms have grown by a share of `plan`: from one to four."""
+    first, second, weight = int(coin[0]), int(coin[1]), coin[2]
+    decisions = stats[first].seen / max(1.0 - weight, 1e-9)
+    if weight > 0.0:
+        decisions = min(decisions, stats[second].seen / weight)
+    return max(1, int(min(terms.parameters.plan * decisions, _MOST_KEPT)))
 
 
 @kernel
@@ -128,7 +158,10 @@ def propensity(terms, stats, memory, arm):
 
 @kernel
 def observe(terms, stats, memory, outcome):
+    """An outcome makes the draws of its arm old. A correction, or a change of the terms, ends the coin too."""
     memory.stale[outcome.arm] = True
+    if math.isnan(outcome.propensity):
+        memory.kept[0] = 0
 
 
 @kernel
@@ -267,6 +300,7 @@ POLICY = Policy(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
         ),
         "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
+        "plan": PLAN,
         "outset": OUTSET,
         "pending": PENDING,
         "cost_scale": COST_SCALE,
