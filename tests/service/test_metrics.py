@@ -1,6 +1,7 @@
 """/metrics: counters and histograms are right, hostile names are escaped, and the number of series is bounded."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,28 @@ def test_names_that_were_there_before_are_there_still(tmp_path: Path) -> None:
     for line in text.splitlines():
         if line.startswith("# HELP"):
             assert len(line.split(maxsplit=3)) == 4, f"no help: {line}"
+
+
+def test_many_who_ask_at_once_share_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tmp_path) as client:
+        made, text = list[float](), client.app.metrics.text
+
+        def slow_text() -> str:
+            made.append(time.monotonic())
+            time.sleep(0.2)
+            return text()
+
+        monkeypatch.setattr(client.app.metrics, "text", slow_text)
+        with ThreadPoolExecutor(40) as pool:
+            asked = [pool.submit(client.get, "/metrics") for _ in range(40)]
+            assert client.get("/v1/routers").elapsed.total_seconds() < 2.0  # no thread is taken by those who wait
+            assert {each.result().status_code for each in asked} == {200}
+        assert 1 <= len(made) < 20
+        client.get("/metrics")
+        before = len(made)
+        client.put("/v1/routers/new", json=SMS)
+        assert 'thrifty_decisions_total{router="new"}' in client.get("/metrics").text  # never older than the request
+        assert len(made) == before + 1
 
 
 def test_alerts_that_last_are_counted_by_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

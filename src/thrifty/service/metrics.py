@@ -4,7 +4,6 @@ Routers and arms beyond the limits of the configuration are summed under the lab
 What a router counts (decisions, outcomes, sums by arm) is of all replicas; requests, seconds and rewards are of this process.
 """
 
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from importlib.metadata import version
@@ -87,16 +86,14 @@ class Metrics:
 
     def __init__(self, app: "App") -> None:
         self._app = app
-        self._lock = threading.Lock()
         self._routers, self._arms = LabelBook(app.config.metrics_routers), LabelBook(app.config.metrics_arms)
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
 
     def text(self) -> str:
-        """All metrics in the text format of Prometheus."""
-        with self._lock:
-            return generate_latest(self._registry).decode()
+        """All metrics in the text format of Prometheus. For one thread at a time."""
+        return generate_latest(self._registry).decode()
 
     def collect(self) -> Iterator[Metric]:
         """Every metric; called by the registry."""

@@ -1,7 +1,9 @@
 """Routes about the service itself: health, readiness, metrics and documentation. They need no key."""
 
+import asyncio
 import html
 import json
+import time
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
@@ -19,6 +21,7 @@ class Status:
 
     def __init__(self, app: "App") -> None:
         self.app = app
+        self._collecting, self._collected_at, self._metrics = asyncio.Lock(), 0.0, ""
 
     async def health(self, _request: Request) -> Response:
         """Alive."""
@@ -29,8 +32,13 @@ class Status:
         return PlainTextResponse(self.app.readiness())
 
     async def metrics(self, _request: Request) -> Response:
-        """Prometheus text."""
-        return PlainTextResponse(await run_in_threadpool(self.app.metrics.text), media_type="text/plain; version=0.0.4")
+        """Prometheus text, no older than the request. Requests that wait for each other share one text and one thread."""
+        asked_at = time.monotonic()
+        async with self._collecting:
+            if self._collected_at <= asked_at:
+                self._collected_at = time.monotonic()
+                self._metrics = await run_in_threadpool(self.app.metrics.text)
+            return PlainTextResponse(self._metrics, media_type="text/plain; version=0.0.4")
 
     async def openapi(self, _request: Request) -> Response:
         """The description of this service."""
