@@ -190,7 +190,7 @@ class Requests:
         router = f"/v1/routers/{self._name()}"
         segment = quote(str(self._one_of(*SEGMENTS, *ODD_SEGMENTS)))
         routers = ("/v1/routers", router, f"{router}/segments", f"{router}/segments/{segment}")
-        paths = (*routers, "/metrics", "/readyz", "/healthz", "/openapi.json", "/docs", "/nosuch", "/v1/keys")
+        paths = (*routers, "/metrics", "/readyz", "/healthz", "/openapi.json", "/docs", "/nosuch", "/v1/keys", "/v1/drift")
         return "GET", self._one_of(*paths), b""
 
     def _delete(self) -> tuple[str, str, Any]:

@@ -232,6 +232,21 @@ def test_a_router_that_cannot_work_is_refused_alone(tmp_path: Path) -> None:
         assert service.shown()["alpha"] == 0.02
 
 
+def test_a_router_that_is_being_opened_is_waited_for(tmp_path: Path) -> None:
+    with declared(tmp_path) as service:
+        routers = service.client.app.routers
+        opened = routers._routers.pop("sms")
+        routers._loading.add("sms")  # as when another replica has just made it
+        service.write(alpha=0.3)
+        service.carry_out()
+        assert service.drift()["routers"][0]["problem"] is None
+        routers._loading.discard("sms")
+        routers._add("sms", opened)
+        assert service.reconciler is not None
+        service.reconciler.tick()
+        assert (service.shown()["alpha"], service.differences()) == (0.3, {})
+
+
 def test_settings_that_need_a_restart_are_named(tmp_path: Path) -> None:
     with declared(tmp_path) as service:
         service.write("max_batch = 5\nadmin_key = 'secret'\n" + FILE)

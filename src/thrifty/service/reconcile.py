@@ -73,8 +73,7 @@ class Reconciler:
                 self._again = False
                 self._read_again()
             if self._wanted:
-                self._carry_out()
-                self._wanted = False
+                self._wanted = not self._carry_out()
             elif time.monotonic() < self._look_at:
                 return
             self._look_at = time.monotonic() + LOOK_S
@@ -100,7 +99,8 @@ class Reconciler:
 
     # -- carrying out ------------------------------------------------------------------------------------------------
 
-    def _carry_out(self) -> None:
+    def _carry_out(self) -> bool:
+        """Make all routers as declared; False if it is to be tried again, because some are being opened."""
         self._problems = {}
         for name, wanted in self._file.routers.items():
             try:
@@ -108,10 +108,13 @@ class Reconciler:
             except StoreError:
                 raise  # the store is away: all of it is tried again
             except (ValueError, ServiceProblemError) as error:
+                if isinstance(error, ServiceProblemError) and error.code == "loading":
+                    return False
                 self._problems[name] = str(error)
                 log.error("declared router refused", extra={"facts": {"router": name, "error": str(error)}})
         self._read_at = time.time()
         log.info("configuration file carried out", extra={"facts": {"file": self._file.name, "routers": len(self._file.routers)}})
+        return True
 
     def _put(self, name: str, wanted: Declaration) -> None:
         known, enforce = self._known(name), self._file.config.reconcile == "enforce"
