@@ -1,58 +1,53 @@
-"""What a PromQL expression names: metrics, with the labels that are asked of each. It checks names and parentheses, not types."""
+"""PromQL, read by a real parser: a query must be well formed, and every metric and label in it must exist."""
 
-import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import Any
 
-FUNCTIONS = {
-    *("sum", "max", "min", "count", "rate", "increase", "delta", "deriv", "histogram_quantile", "label_values"),
-    *("by", "without", "on", "ignoring", "and", "or", "unless", "offset", "bool"),
-}
-TARGET = {"job", "instance", "le"}
-"""Labels that Prometheus adds, and the one of buckets."""
+import promql_parser as promql
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<span>\[[0-9]+[smhdw]\])|(?P<number>[0-9]+(?:\.[0-9]+)?)"""
-    r"""|(?P<word>[A-Za-z_:][A-Za-z0-9_:]*)|(?P<mark>=~|!~|!=|==|>=|<=|[-+*/<>=(){},]))"""
-)
+TARGET = frozenset(("job", "instance"))
+"""Labels that Prometheus adds to every series."""
 
 
-@dataclass
-class Named:
-    """The metrics of an expression, and the labels that are asked of any of them."""
+def result_labels(text: str, known: Mapping[str, set[str]]) -> frozenset[str]:
+    """The labels of the result of a query; a ValueError where it is not PromQL, or names a metric or a label that is not known.
 
-    metrics: dict[str, set[str]] = field(default_factory=dict)
-    grouped: set[str] = field(default_factory=set)
-
-
-def tokens(text: str) -> list[tuple[str, str]]:
-    found, at = [], 0
-    while text[at:].strip():
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise ValueError(f"not PromQL at {text[at : at + 20]!r}")
-        found.append((str(match.lastgroup), match.group(str(match.lastgroup))))
-        at = match.end()
-    return found
+    `known` has the labels of every series by its name.
+    """
+    return _labels(promql.parse(text), known)
 
 
-def named(text: str) -> Named:
-    """Read an expression; a ValueError where it cannot be one."""
-    found, open_marks, last, listing = Named(), [], "", False
-    for place, (kind, token) in enumerate(words := tokens(text)):
-        if kind == "mark" and token in "({":
-            open_marks.append(token)
-            listing = token == "(" and place > 0 and words[place - 1][1] in ("by", "without", "on", "ignoring")
-        elif kind == "mark" and token in ")}":
-            if not open_marks or open_marks.pop() + token not in ("()", "{}"):
-                raise ValueError(f"{token} closes nothing in {text!r}")
-            listing = False
-        elif kind == "word" and listing:
-            found.grouped.add(token)
-        elif (kind == "word" and "{" in open_marks) or (kind == "word" and words[0][1] == "label_values" and last):
-            found.metrics[last].add(token)
-        elif kind == "word" and token not in FUNCTIONS:
-            last = token
-            found.metrics.setdefault(token, set())
-    if open_marks:
-        raise ValueError(f"{open_marks[-1]} is not closed in {text!r}")
-    return found
+def _labels(expr: Any, known: Mapping[str, set[str]]) -> frozenset[str]:
+    if isinstance(expr, promql.VectorSelector):
+        return _selected(expr, known)
+    if isinstance(expr, promql.MatrixSelector):
+        return _labels(expr.vector_selector, known)
+    if isinstance(expr, promql.ParenExpr | promql.UnaryExpr):
+        return _labels(expr.expr, known)
+    if isinstance(expr, promql.AggregateExpr):
+        inner = _labels(expr.expr, known)
+        kept = frozenset(() if expr.modifier is None else expr.modifier.labels)
+        if not kept <= inner:
+            raise ValueError(f"there is no label {', '.join(sorted(kept - inner))} in {expr.expr.prettify()}")
+        return kept
+    if isinstance(expr, promql.Call):
+        found = [_labels(each, known) for each in expr.args]
+        return frozenset().union(*found) - ({"le"} if expr.func.name == "histogram_quantile" else set())
+    if isinstance(expr, promql.BinaryExpr):
+        left, right = (_labels(side, known) for side in (expr.lhs, expr.rhs))
+        if left and right and left != right:
+            raise ValueError(f"{sorted(left)} is compared with {sorted(right)} in {expr.prettify()}")
+        return left or right
+    if isinstance(expr, promql.NumberLiteral | promql.StringLiteral):
+        return frozenset()
+    raise ValueError(f"{type(expr).__name__} is not expected here: {expr.prettify()}")
+
+
+def _selected(selector: Any, known: Mapping[str, set[str]]) -> frozenset[str]:
+    if selector.name != "up" and selector.name not in known:
+        raise ValueError(f"there is no metric {selector.name}")
+    labels = TARGET | known.get(selector.name, set())
+    asked = {each.name for each in selector.matchers.matchers}
+    if not asked <= labels:
+        raise ValueError(f"{selector.name} has no label {', '.join(sorted(asked - labels))}")
+    return frozenset(labels)
