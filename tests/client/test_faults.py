@@ -204,11 +204,13 @@ def test_every_request_has_the_json_content_type(make: Make, server: Server) -> 
         client.routers()
         client.record("sms.0.1", 1.0)
         assert client.add_key("ann", "decide") == "k"
+        assert client.add_key("ann", days=2.5) == "k"
         assert client.keys() == [{"name": "ann", "role": "decide"}]
         assert client.revoke_keys("a b/c") is None
     assert {each.headers["content-type"] for each in server.received} == {"application/json"}
     assert [(each.method, each.path, each.body) for each in server.received[2:]] == [
         ("POST", "/v1/keys", {"name": "ann", "role": "decide"}),
+        ("POST", "/v1/keys", {"name": "ann", "role": "decide,outcome", "days": 2.5}),
         ("GET", "/v1/keys", None),
         ("DELETE", "/v1/keys/a%20b%2Fc", None),
     ]

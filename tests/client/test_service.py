@@ -117,6 +117,18 @@ def test_health_readiness_and_metrics(make: Make, service: Service) -> None:
         assert "thrifty_decisions_total" in client.metrics()
 
 
+def test_drift_of_a_service_without_a_file(make: Make, service: Service) -> None:
+    with make(service.url) as client:
+        assert client.drift() == {
+            "file": None,
+            "reconcile": None,
+            "read_at": None,
+            "error": None,
+            "needs_restart": [],
+            "routers": [],
+        }
+
+
 def test_an_outcome_of_a_local_choice_is_refused(make: Make, service: Service) -> None:
     with make(service.url) as client:
         with pytest.raises(LocalChoiceError, match=r"decision_id is None.*record outcomes only if"):

@@ -58,7 +58,7 @@ class NotFoundError(RequestRefusedError):
 
 
 class KeyRefusedError(RequestRefusedError):
-    """401 or 403: the key is missing, not valid, or has not the role that the call needs."""
+    """401 or 403: the key is missing, not valid, expired, or has not the role that the call needs."""
 
 
 class RateLimitedError(RequestRefusedError):
@@ -90,7 +90,7 @@ _KINDS: dict[int, type[RequestRefusedError]] = {
     429: RateLimitedError,
 }
 _CODES = {
-    401: ("key",),
+    401: ("key", "expired"),
     403: ("role",),
     404: ("router", "decision", "segment", "name"),
     429: ("rate",),
