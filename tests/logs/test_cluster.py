@@ -1,6 +1,7 @@
 """A log is summed up on a Dask cluster with the same bits as here."""
 
 import pickle
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,33 @@ def test_a_cluster_gives_the_same_bytes_and_the_same_counts(tmp_path: Path, caps
         ):
             with pytest.raises(ValueError, match=words):
                 aggregate(Log(source, Columns(time="at", **settings), backend=f"dask://{address}"))  # type: ignore[arg-type]
+
+
+def test_a_worker_that_dies_in_the_middle_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "log", parts=40)
+    expected = aggregate(Log(tmp_path / "log", COLUMNS))
+    with dask_cluster(tmp_path, 2) as (address, workers):
+        aggregate(Log(tmp_path / "log", COLUMNS, backend=f"dask://{address}"))  # both workers have begun
+        killed: list[int] = []
+
+        def kill_one(rows: int) -> None:
+            if not killed:
+                killed.append(rows)
+                workers[0].send_signal(signal.SIGKILL)
+                workers[0].wait()
+
+        found = aggregate(Log(tmp_path / "log", COLUMNS, backend=f"dask://{address}"), kill_one)
+        assert killed == [100]
+        assert workers[0].poll() == -signal.SIGKILL
+        assert as_bytes(found) == as_bytes(expected)
+
+        def kill_the_other(_rows: int) -> None:
+            workers[1].send_signal(signal.SIGKILL)
+
+        monkeypatch.setattr("thrifty.logs.partial_sums._LOOK_S", 0.2)
+        monkeypatch.setattr("thrifty.logs.partial_sums._ALONE_S", 0.5)
+        with pytest.raises(ValueError, match=r"has lost its workers: start some with `dask worker`, and ask again"):
+            aggregate(Log(tmp_path / "log", COLUMNS, backend=f"dask://{address}"), kill_the_other)
 
 
 def test_a_backend_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -275,3 +275,13 @@ def test_pandas_frames_keep_zones_empty_cells_and_whole_numbers() -> None:
     twice = pandas.DataFrame(np.ones((2, 2)), columns=["arm", "arm"])
     with pytest.raises(ValueError, match="the frame has 2 columns named 'arm': rename all but one"):
         Log(twice)
+
+
+def test_a_database_that_cannot_be_reached_is_one_line_without_its_password() -> None:
+    """Without a network DuckDB's extension is missing; with one, nothing answers at port 1."""
+    with pytest.raises(
+        ValueError, match=r"--from postgresql://\.\.\. needs DuckDB's extension postgres|--query .* failed: "
+    ) as caught:
+        Log(Query("select * from log", "postgresql://me:secret@127.0.0.1:1/shop"))
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -56,7 +56,9 @@ def add_log(parser: Any) -> None:
         "is piped in, or a store such as sqlite:///thrifty.db",
     )
     parser.add_argument("--query", metavar="SQL", help="in place of a file: the rows of a DuckDB query")
-    parser.add_argument("--from", dest="database", metavar="FILE", help="the DuckDB file that --query is about")
+    parser.add_argument(
+        "--from", dest="database", metavar="FILE", help="what --query is about: a DuckDB file, or postgresql://USER@HOST/DATABASE"
+    )
     parser.add_argument(
         "--backend",
         default="local",

@@ -5,6 +5,7 @@ Both ways do the same additions in the same order, so they give the same bits.
 
 import math
 import os
+import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from thrifty.logs.summing import Cells
 from thrifty.logs.tally import Tally
 
 Progress = Callable[[int], None] | None
+
+_LOOK_S, _ALONE_S = 2.0, 10.0  # how often workers are counted, and how long there may be none
 
 
 class PartTask(NamedTuple):
@@ -155,13 +158,26 @@ def _with_repeats(client: Any, tasks: list[PartTask], where: str) -> list[PartTa
     return [task._replace(repeats=np.flatnonzero(seen.repeated(ids))) for task, ids in zip(tasks, found, strict=True)]
 
 
+def _wait_for(client: Any, future: Any, where: str) -> Any:
+    """The result of a task; a ValueError if the cluster has had no workers for a while."""
+    last_seen = time.monotonic()
+    while True:
+        try:
+            return future.result(timeout=_LOOK_S)
+        except TimeoutError:
+            if client.nthreads():
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen > _ALONE_S:
+                raise ValueError(f"{where} has lost its workers: start some with `dask worker`, and ask again") from None
+
+
 def _results(client: Any, work: Callable[[PartTask], Any], tasks: list[PartTask], where: str) -> Iterator[Any]:
     """The result of every task, in order; each is released once it is used."""
     distributed = require_extra("distributed")
     futures = client.map(work, tasks, pure=False)
     try:
         while futures:
-            yield futures[0].result()
+            yield _wait_for(client, futures[0], where)
             futures.pop(0).release()
     except (OSError, ImportError, distributed.KilledWorker, CancelledError) as error:
         raise ValueError(

@@ -34,7 +34,9 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class Query:
-    """A DuckDB query as the source of a log; `database` is a DuckDB file, or None for a query that names its own files.
+    """A DuckDB query as the source of a log.
+
+    `database` is a DuckDB file, the URL of a PostgreSQL database, or None for a query that names its own files.
 
     >>> Query("select * from 'log.parquet'").database is None
     True

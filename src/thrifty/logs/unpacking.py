@@ -5,14 +5,20 @@ A log is read several times, and in pieces; a plain file on disk allows both wit
 
 import codecs
 import gzip
+import re
 import shutil
 import stat
 import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from thrifty.logs.polars_extra import first_line
 
 PACKED = {".gz": "gzip", ".zst": "zstd"}
+_PASSWORD = re.compile(r"://[^/@\s]*@")
+_POSTGRES = ("postgresql://", "postgres://")
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -117,25 +123,49 @@ def _zstd_pieces(path: Path) -> Iterator[bytes]:
         raise EOFError("it ends in the middle of a frame")
 
 
+def _attach(connection: Any, url: str) -> None:
+    """Attach a PostgreSQL database for reading, and make it the one that a query is about."""
+    import duckdb
+
+    try:
+        connection.execute("INSTALL postgres")
+        connection.execute("LOAD postgres")
+    except duckdb.Error as error:
+        raise ValueError(
+            f"--from {_POSTGRES[0]}... needs DuckDB's extension postgres, which cannot be had here ({first_line(error):.120}): "
+            "install it where there is a network (INSTALL postgres), or export the rows to a file"
+        ) from None
+    quoted = url.replace("'", "''")
+    connection.execute(f"ATTACH '{quoted}' AS remote (TYPE postgres, READ_ONLY)")
+    connection.execute("USE remote")
+
+
 def run_query(query: str, database: str | None, folder: Path) -> Path:
     """Write the result of a DuckDB query to a Parquet file of the folder; `database` is opened for reading only.
 
-    Memory is bounded by DuckDB. A query may reach PostgreSQL, S3 or Iceberg through extensions of DuckDB.
+    Memory is bounded by DuckDB. The database is a DuckDB file, or a PostgreSQL database by its URL. A query may also reach S3 or
+    Iceberg through extensions of DuckDB.
     """
     try:
         import duckdb
     except ImportError:
         raise ValueError("--query needs duckdb: pip install 'thrifty[replay]'") from None
-    if database is not None and not Path(database).is_file():
-        raise ValueError(f"--from {database}: there is no such DuckDB file")
+    is_remote = database is not None and database.startswith(_POSTGRES)
+    if database is not None and not is_remote and not Path(database).is_file():
+        raise ValueError(
+            f"--from {database}: there is no such DuckDB file, and it is no URL such as postgresql://user@host/database"
+        )
     path = folder / "query.parquet"
+    file = None if is_remote else database
     try:
-        with duckdb.connect(database or ":memory:", read_only=database is not None) as connection:
+        with duckdb.connect(file or ":memory:", read_only=file is not None) as connection:
             connection.execute("SET temp_directory = ?", [str(folder)])
+            if is_remote:
+                _attach(connection, str(database))
             kinds = [statement.type for statement in connection.extract_statements(query)]
             if kinds != [duckdb.StatementType.SELECT]:
                 raise ValueError(f"--query must be one select, got {query!r:.200}")
             connection.sql(query).write_parquet(str(path))
     except (duckdb.Error, RuntimeError) as error:
-        raise ValueError(f"--query {query!r:.200} failed: {next(iter(str(error).splitlines()), '')}") from None
+        raise ValueError(f"--query {query!r:.200} failed: {_PASSWORD.sub('://', first_line(error))}") from None
     return path
