@@ -73,6 +73,10 @@ class Look(NamedTuple):
     chosen: int | None
 
 
+Brief = tuple[float, int | None, int | None]
+"""The floor, and the places of the best and of the chosen arm."""
+
+
 class Looker:
     """Looks at segments of a copy at some arms, prices and alpha; for one thread."""
 
@@ -80,18 +84,22 @@ class Looker:
         self._arms, engine = choice[0], copied.engine
         layout = Layout(frame := frame_for(engine, settings, choice, 1))
         self._packed = layout.pack(frame)
-        self._facts: NDArray[np.float64] = layout.views(self._packed).facts
+        self._facts: memoryview = layout.views(self._packed).facts.data  # read faster than the array
         self._look, self._tables = engine.counting.look.call, (copied.sums, copied.recent, copied.parents)
 
     def at(self, number: int) -> Look:
         """What is known in the segment of this number."""
-        k = len(self._arms)
-        self._look(self._packed, *self._tables, number)
+        k, (floor, best, chosen) = len(self._arms), self.brief(number)
         facts = self._facts.tolist()
-        known = facts[GREEDY] >= 0
         means, outcomes, costs = (tuple(facts[FACTS + n * k : FACTS + (n + 1) * k]) for n in range(3))
-        best, chosen = (int(facts[BEST]), int(facts[GREEDY])) if known else (None, None)
-        return Look(self._arms, means, outcomes, costs, facts[FLOOR], best, chosen)
+        return Look(self._arms, means, outcomes, costs, floor, best, chosen)
+
+    def brief(self, number: int) -> Brief:
+        """The floor in the segment of this number, and the places of the best and of the chosen arm; None if nothing is known."""
+        facts = self._facts
+        self._look(self._packed, *self._tables, number)
+        greedy = facts[GREEDY]
+        return (facts[FLOOR], int(facts[BEST]), int(greedy)) if greedy >= 0 else (facts[FLOOR], None, None)
 
 
 class Outlook:
@@ -133,34 +141,40 @@ def _try_to_copy(router: "RouterView") -> SumsCopy | None:
     with router.lock:
         state = router.known_state()
         generation = state.segments.generation
-        table, known = state.segments.sums, [each.number for each in state.segments.by_number if not each.provisional]
-        names = [state.segments.by_number[number].name for number in known]
+        table, segments = state.segments.sums, list(state.segments.by_number)
+        above = table.parents[: len(segments)].copy()
         arms, settings, engine, version = state.arms.copy(), state.settings, state.engine, state.version
         counts, at = (state.decided, state.arrived, state.expired, state.waiting), time.time()
         groups = {name: list(group) for name, group in state.groups.items()}
-        parents = np.searchsorted(known, table.parents[known]) if len(known) > 1 else np.array([-1], np.int64)
-        parents[0] = -1
-        sums = np.zeros((len(known), table.n_arms), table.sums.dtype)
-        recent = np.zeros_like(sums) if table.forgets else None
+        kind, n_arms, forgets = table.sums.dtype, table.n_arms, table.forgets
+    listed = [each for each in segments if not each.provisional]
+    names, known = [each.name for each in listed], np.array([each.number for each in listed], np.int64)
+    parents = above if known.size == above.size else np.searchsorted(known, above[known]).astype(np.int64)
+    parents[0] = -1
+    sums = np.zeros((known.size, n_arms), kind)
+    recent = np.zeros_like(sums) if forgets else None
     row, rows = 0, max(1, PIECE_BYTES // max(sums[:1].nbytes, 1))
-    while row < len(known):
+    while row < known.size:
         with router.lock:
             if router.state is not state or state.segments.generation != generation or state.segments.sums is not table:
                 return None
             row = _copy_rows(state, known, row, rows, sums, recent)
-    return SumsCopy(at, version, counts, groups, arms, settings, engine, names, sums, recent, parents.astype(np.int64))
+    return SumsCopy(at, version, counts, groups, arms, settings, engine, names, sums, recent, parents)
 
 
-def _copy_rows(state: State, known: list[int], first: int, rows: int, sums: Any, recent: Any) -> int:
+def _copy_rows(state: State, known: NDArray[np.int64], first: int, rows: int, sums: Any, recent: Any) -> int:
     """Copy some rows from the one numbered `first` on; the number of the next one."""
-    table, end = state.segments.sums, min(first + rows, len(known))
+    table, end = state.segments.sums, min(first + rows, known.size)
     if recent is not None:
         derived = 0
         for place in range(first, end):
-            derived += table.remember_now(known[place])
+            derived += table.remember_now(int(known[place]))
             if derived >= DERIVED_AT_ONCE:
                 end = place + 1
                 break
-        recent[first:end] = table.recent[known[first:end]]
-    sums[first:end] = table.sums[known[first:end]]
+    whole = int(known[-1]) == known.size - 1  # a slice is copied faster than rows by number
+    chosen: Any = slice(first, end) if whole else known[first:end]
+    if recent is not None:
+        recent[first:end] = table.recent[chosen]
+    sums[first:end] = table.sums[chosen]
     return end

@@ -131,6 +131,31 @@ def _against(sums: NDArray[Any], parents: NDArray[np.int64], segment: int, arm: 
     return saved, _Z_975 * float(np.sqrt((reckoned[used] ** 2 * variance / n).sum()))
 
 
+def saved_everywhere(sums: NDArray[Any], parents: NDArray[np.int64]) -> Floats:
+    """(segments, K) what `saved_against` says of every segment and arm, at once; NaN where the arm has no outcome there."""
+    seen, outcomes = np.asarray(sums["seen"]), sums["seen"].sum(axis=1)
+    own = outcomes.copy()
+    np.subtract.at(own, parents[1:], outcomes[1:])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        unit = np.where(seen > 0.0, sums["cost_sum"] / seen, np.nan)
+    always = np.empty_like(unit)
+    for arm in range(seen.shape[1]):
+        source = _nearest(parents, seen[:, arm] > 0.0)
+        always[:, arm] = own * np.nan_to_num(unit[source, arm])
+    for level in _levels(parents)[:0:-1]:  # from the deepest one up
+        np.add.at(always, parents[level], always[level])
+    return np.where(seen > 0.0, always - sums["cost_sum"].sum(axis=1)[:, None], np.nan)
+
+
+def _levels(parents: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The segments by their depth, the root first."""
+    depth, above = np.zeros(parents.size, np.int64), parents.copy()
+    while (above >= 0).any():
+        depth += above >= 0
+        above = np.where(above >= 0, parents[above], -1)
+    return [np.flatnonzero(depth == each) for each in range(int(depth.max()) + 1)]
+
+
 def _variances(n: Floats, total: Floats, squares: Floats) -> Floats:
     return np.maximum(squares - total * total / n, 0.0) / np.maximum(n - 1.0, 1.0)
 

@@ -9,6 +9,7 @@ from thrifty.router.change_log import ChangeLog
 from thrifty.router.outlook import Outlook
 from thrifty.router.preview import preview
 from thrifty.router.recent import recent_decisions
+from thrifty.router.segment_table import segment_table
 from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
@@ -104,6 +105,7 @@ class RouterView:
 
     preview = preview
     recent_decisions = recent_decisions
+    segment_table = segment_table
     summary = summary
 
     def totals(self) -> tuple[Any, tuple[int, int, float, float, float]]:
