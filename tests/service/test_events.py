@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +94,19 @@ def test_a_decision_is_in_an_event_within_two_seconds(client: Caller) -> None:
         assert data["explanation"]["segment"] == ""
 
 
-def test_an_alert_reaches_everybody(client: Caller) -> None:
+def test_an_alert_reaches_everybody(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(client) as one, listening(client) as other:
-        client.app.events.alert({"rule": "floor", "router": "sms"})
         for stream in (one, other):
-            assert next(data for kind, data in stream if kind == "alert") == {"rule": "floor", "router": "sms"}
+            assert next(stream)[0] == "overview"
+        lasting = [{"id": 7, "rule": "floor", "router": "sms", "until": None}]
+        monkeypatch.setattr(client.app.alerts, "open", lambda: lasting)
+        for stream in (one, other):
+            assert next(data for kind, data in stream if kind == "alert") == lasting[0]
+        time.sleep(1.0)
+        assert client.get("/v1/overview").json()["routers"][0]["alarms"] == lasting
+        monkeypatch.setattr(client.app.alerts, "open", list)
+        for stream in (one, other):
+            assert next(data for kind, data in stream if kind == "alert")["until"] > 1e9
 
 
 def test_silence_is_broken_by_a_comment_and_nothing_is_sent_twice(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,13 +139,15 @@ def test_there_are_at_most_max_streams(client: Caller) -> None:
 
 def test_a_reader_that_never_reads_is_dropped_and_holds_up_nobody(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "SEND_S", 0.3)
+    numbers = count()
+    large = lambda: [{"id": next(numbers), "router": "", "text": "x" * 400_000} for _ in range(20)]  # noqa: E731
+    monkeypatch.setattr(client.app.alerts, "open", large)
     with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.sendall(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
         wait_for(lambda: len(client.app.events) == 1)
         deadline = time.monotonic() + 15
         while len(client.app.events) and time.monotonic() < deadline:
-            client.app.events.alert({"text": "x" * 400_000})
             decide(client)
             time.sleep(0.02)
         assert len(client.app.events) == 0

@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 from thrifty.cli import keys
+from thrifty.cli.router_frontier import router_frontier
 
 DEMO_STORE, DEMO_ROUTER = "sqlite:///thrifty-demo.db", "sms-demo"
 """The store and the router of --traffic."""
@@ -55,6 +57,7 @@ def run(options: argparse.Namespace) -> None:
     if options.traffic and config.store == Config.store and flags["store"] is None and "THRIFTY_STORE" not in os.environ:
         config = replace(config, store=DEMO_STORE)
     processes: list[subprocess.Popen[bytes]] = []
+    frontier = None if find_spec("polars") is None else router_frontier  # the extra `replay`
 
     def send_traffic(url: str) -> None:
         print(f"serving on {url}, with simulated traffic; see {url}/docs; Ctrl-C ends it", flush=True)
@@ -63,9 +66,9 @@ def run(options: argparse.Namespace) -> None:
 
     try:
         if options.traffic:
-            serve(config, file=file, check=check_demo_store, listening=send_traffic)
+            serve(config, file=file, check=check_demo_store, listening=send_traffic, frontier=frontier)
         else:
-            serve(config, file=file)
+            serve(config, file=file, frontier=frontier)
     except StoreError as error:
         raise ValueError(str(error)) from None
     finally:

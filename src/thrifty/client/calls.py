@@ -235,6 +235,18 @@ def segments(router: str) -> Call[list[str]]:
     return Call("GET", f"{_router(router)}/segments", lambda answer: list(answer["segments"]))
 
 
+def segment_table(
+    router: str, *, search: str = "", sort: str = "-decisions", limit: int = 50, offset: int = 0
+) -> Call[dict[str, Any]]:
+    """The segments of a router as a table: `segments` has the rows, `total` says how many there are.
+
+    >>> segment_table("sms", search="DE/", limit=10).path
+    '/v1/routers/sms/segments?details=1&search=DE%2F&sort=-decisions&limit=10&offset=0'
+    """
+    query = f"details=1&search={quote(search, safe='')}&sort={quote(sort, safe='')}&limit={limit:d}&offset={offset:d}"
+    return Call("GET", f"{_router(router)}/segments?{query}", _same)
+
+
 def explain(router: str, segment: str = "") -> Call[dict[str, Any]]:
     """What the service knows about a segment, by default about the whole router.
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from thrifty.files import flush_gently, replacing
 from thrifty.router.configuration import Configuration, single_changes
@@ -75,13 +75,18 @@ def _write_csv(lines: Iterable[Line], path: Path) -> int:
     return count
 
 
+def line_schema(polars: Any) -> dict[str, Any]:
+    """The columns of a frame of lines, by the module polars."""
+    kinds = {str: polars.String, float: polars.Float64, bool: polars.Boolean, int: polars.Int64}
+    return {name: kinds[(get_args(kind) or (kind,))[0]] for name, kind in Line.__annotations__.items()}
+
+
 def _write_parquet(lines: Iterable[Line], path: Path) -> int:
     try:
         import polars
     except ImportError:
         raise ValueError("Parquet needs polars: pip install 'thrifty[replay]', or write a .csv") from None
-    kinds = {str: polars.String, float: polars.Float64, bool: polars.Boolean, int: polars.Int64}
-    schema = {name: kinds[(get_args(kind) or (kind,))[0]] for name, kind in Line.__annotations__.items()}
+    schema = line_schema(polars)
     rest, count = iter(lines), 0
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         parts: list[Path] = []
@@ -107,6 +112,22 @@ def decisions(journal: Journal, name: str) -> Iterator[Line]:
     rows = (row for _, row in journal.scan(end) if row.kind != OUTCOME)
     while page := list(islice(rows, PIECE)):
         yield from _lines(page, name, known, _last_outcomes(journal, page, end))
+
+
+def recent_decisions_of(journal: Journal, name: str, count: int) -> list[Line]:
+    """The lines of the newest decisions, so many at most, in the order of the log. Memory is bounded by their number."""
+    end, known = journal.end(), Configuration({}, {})
+    placed = [each for each in journal.recent(count, upto=end) if each[1].kind == DECISION]
+    after = 0
+    while changes := journal.changes(after):
+        placed += [each for each in changes if each[0] <= end]
+        after = changes[-1][0]
+    rows = [row for _, row in sorted(placed, key=lambda each: each[0])]
+    found: list[Line] = []
+    for first in range(0, len(rows), PIECE):
+        page = rows[first : first + PIECE]
+        found += _lines(page, name, known, _last_outcomes(journal, page, end))
+    return found
 
 
 class _Outcome(NamedTuple):

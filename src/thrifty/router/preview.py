@@ -87,9 +87,9 @@ def preview(
         raise ValueError(f"action must be one of {', '.join(PREVIEWS)}, got {action!r:.80}")
     copied = router.outlook.copy(router, max_age_s=max_age_s)
     now, then = Plan(copied.arms, copied.settings), _planned(copied, action, arm, price, alpha)
-    numbers, weights, covered = _busiest(copied, segment)
+    numbers, weights, covered = busiest(copied, segment)
     looks = [_looks(copied, plan, numbers) for plan in (now, then)]
-    before, after = (_expected(plan, each, weights) for plan, each in zip((now, then), looks, strict=True))
+    before, after = (expected(plan, each, weights) for plan, each in zip((now, then), looks, strict=True))
     moved = sum(_taken(now, one) != _taken(then, other) for one, other in zip(*looks, strict=True))
     facts = {"segments": len(numbers), "segments_moved": moved, "covered": covered}
     text = _text(copied, (action, arm), (before, after), (moved, len(numbers)), then)
@@ -117,7 +117,7 @@ def _planned(copied: SumsCopy, action: str, arm: str | None, price: float | None
     return Plan(arms, copied.settings, frozenset(arms.numbers(arm)) if action == "reset" else frozenset())
 
 
-def _busiest(copied: SumsCopy, segment: str) -> tuple[list[int], Any, float]:
+def busiest(copied: SumsCopy, segment: str) -> tuple[list[int], Any, float]:
     """The numbers of the busiest segments at and below one, their shares of its decisions, and what share they cover."""
     top = nearest(copied.names, segment)
     below = [n for n, name in enumerate(copied.names) if not top or name == top or name.startswith(f"{top}/")]
@@ -157,7 +157,7 @@ def _taken(plan: Plan, look: Look | None) -> int | None:
     return None if look is None or look.chosen is None else look.arms[look.chosen]
 
 
-def _expected(plan: Plan, looks: list[Look | None], weights: Any) -> Expected:
+def expected(plan: Plan, looks: list[Look | None], weights: Any) -> Expected:
     """The weighted mean over segments. Intervals are added up as if they erred together: segments borrow from each other."""
     taken = [_taken(plan, look) for look in looks]
     arm = plan.arms.names[taken[0]] if len(set(taken)) == 1 and taken[0] is not None else None
@@ -179,9 +179,9 @@ def _numbers(look: Look | None, arm: int | None) -> tuple[float, float, float] |
 
 
 def _text(
-    copied: SumsCopy, asked: tuple[str, str | None], expected: tuple[Expected, Expected], moved: tuple[int, int], then: Plan
+    copied: SumsCopy, asked: tuple[str, str | None], both: tuple[Expected, Expected], moved: tuple[int, int], then: Plan
 ) -> str:
-    (action, arm), (before, after) = asked, expected
+    (action, arm), (before, after) = asked, both
     when = _when(action, arm, then)
     if action == "add":
         share = f"{copied.settings.newcomer_share:.0%}"

@@ -14,6 +14,7 @@ from thrifty.router.settings import Settings
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
 from thrifty.router.summary import summary
+from thrifty.router.what_if import what_if
 
 
 class RouterView:
@@ -107,6 +108,7 @@ class RouterView:
     recent_decisions = recent_decisions
     segment_table = segment_table
     summary = summary
+    what_if = what_if
 
     def totals(self) -> tuple[Any, tuple[int, int, float, float, float]]:
         """Decisions, outcomes, outcomes that count, rewards and costs; before them, what differs once sums have begun anew."""

@@ -60,7 +60,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}", guarded(admin.get_router), methods=["GET"]),
         Route("/v1/routers/{name}", guarded(admin.delete_router), methods=["DELETE"]),
         Route("/v1/routers/{name}/history", guarded(partial(show_history, app))),
-        Route("/v1/routers/{name}/segments", guarded(admin.list_segments)),
+        Route("/v1/routers/{name}/segments", guarded(reading.segments)),
         Route("/v1/routers/{name}/segments/{segment:path}", guarded(admin.explain)),
         Route("/v1/routers/{name}/arms/{change:path}", guarded(levers.change_arm), methods=["POST"]),
         Route("/v1/routers/{name}/alpha", guarded(levers.set_alpha), methods=["POST"]),
@@ -68,6 +68,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}/preview", guarded(levers.preview, reads=True), methods=["POST"]),
         Route("/v1/routers/{name}/changes", guarded(reading.changes)),
         Route("/v1/routers/{name}/decisions", guarded(reading.decisions)),
+        Route("/v1/routers/{name}/frontier", guarded(reading.frontier)),
         Route("/v1/overview", guarded(reading.overview)),
         Route("/v1/events", guarded(reading.events)),
     ]
@@ -145,11 +146,6 @@ class Admin:
         name, by = name_of(request), self.app.who(request.scope)
         await self._changes.run(name, lambda: self.app.routers.delete(name, by=by))
         return Response(status_code=204)
-
-    async def list_segments(self, request: Request) -> Response:
-        """The segments seen so far, and the explanation of all of them together."""
-        router = self._router(request)
-        return JSONResponse(await run_in_threadpool(lambda: {"segments": router.segments(), "all": router.explain().to_dict()}))
 
     async def explain(self, request: Request) -> Response:
         """The explanation of one segment."""

@@ -21,6 +21,7 @@ from thrifty.service.connections import Connections
 from thrifty.service.declarations import ConfigFile
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.events import Events
+from thrifty.service.frontiers import FromLog, Frontiers
 from thrifty.service.history import HistoryTask
 from thrifty.service.hot_path import ROLES, HotPath
 from thrifty.service.metrics import Metrics
@@ -55,7 +56,7 @@ _JSON = (b"content-type", b"application/json")
 class App:
     """The whole service behind one callable."""
 
-    def __init__(self, config: Config, store: Any, *, file: ConfigFile | None = None) -> None:
+    def __init__(self, config: Config, store: Any, *, file: ConfigFile | None = None, frontier: FromLog | None = None) -> None:
         from thrifty.service.admin import build_admin
 
         self.config, self.store = config, store
@@ -71,7 +72,7 @@ class App:
         authorise = self.access.authorise
         self.tracing, make = _tracing(config)
         self.hot_path = make(self.routers, max_batch=config.max_batch, authorise=authorise, count=self.count)
-        self.overview = Overview(self)
+        self.frontiers, self.overview = Frontiers(frontier), Overview(self)
         self.events = Events(self, self.overview)
         self._admin = build_admin(self)
         self._answer: Any = self._route

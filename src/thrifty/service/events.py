@@ -6,6 +6,7 @@ A listener holds the newest event of each kind and nothing older, so a slow one 
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,13 +75,13 @@ class Listener:
 
 
 class Events:
-    """All listeners, and what they hear. For the thread of the loop, but for `alert`."""
+    """All listeners, and what they hear. For the thread of the loop."""
 
     def __init__(self, app: "App", overview: Overview) -> None:
         self._app, self._overview = app, overview
         self._listeners: set[Listener] = set()
         self._last: dict[str | None, Made] = {}  # what was sent last: the overview under None, routers by name
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._alerts: dict[int, dict[str, Any]] | None = None  # those that last, by their id; None before the first look
         self._closed = False
 
     def __len__(self) -> int:
@@ -104,16 +105,6 @@ class Events:
         """Forget a listener."""
         self._listeners.discard(listener)
 
-    def alert(self, alert: dict[str, Any]) -> None:
-        """Tell everybody of an alert that begins or ends. From any thread."""
-        body = encode(alert)
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._put, body)
-
-    def _put(self, alert: bytes) -> None:
-        for listener in self._listeners:
-            listener.put("alert", alert)
-
     def close(self) -> None:
         """End all streams: the service stops."""
         self._closed = True
@@ -122,11 +113,11 @@ class Events:
 
     async def run(self) -> None:
         """Once a second, if anybody listens: make what they hear, and send what has changed."""
-        self._loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(EVERY_S)
             if not self._listeners:
                 self._last.clear()
+                self._alerts = None
                 continue
             try:
                 await self._tell()
@@ -138,11 +129,21 @@ class Events:
         made = await asyncio.to_thread(self._make, wanted)
         before, self._last = self._last, made
         changed = {name: each.body for name, each in made.items() if name not in before or before[name].key != each.key}
+        alerts = self._new_alerts()
         for listener in self._listeners:
+            for alert in alerts:
+                listener.put("alert", alert)
             if None in changed:
                 listener.put("overview", changed[None])
             if listener.router in changed and listener.router is not None:
                 listener.put("router", changed[listener.router])
+
+    def _new_alerts(self) -> list[bytes]:
+        """Alerts that began or ended since the last look. Those that last when the first listener comes are in the overview."""
+        lasting = {alert["id"]: alert for alert in self._app.alerts.open()}
+        before, self._alerts = lasting if self._alerts is None else self._alerts, lasting
+        ended = [{**alert, "until": time.time()} for number, alert in before.items() if number not in lasting]
+        return [encode(alert) for alert in (*ended, *(alert for number, alert in lasting.items() if number not in before))]
 
     def _make(self, wanted: set[str]) -> dict[str | None, Made]:
         """All events, in a worker thread."""

@@ -111,7 +111,9 @@ def _router_paths() -> dict[str, Any]:
         _OBJECT,
         errors={**_NO_ROUTER, "422": "a parameter that is not allowed, or too many rows; the message has the remedy"},
     )
-    segments = operation("list segments, and explain all of them together", _OBJECT, errors=_NO_ROUTER)
+    segments = operation(
+        "list segments, and explain all of them together; or a table of them", _OBJECT, errors=_NO_ROUTER, asked=queries.SegmentsQuery
+    )
     return {
         "/v1/drift": {"get": operation("show how routers differ from the configuration file", ref("DriftAnswer"))},
         "/v1/routers": {"get": operation("list routers", ref("RouterList"))},
@@ -150,7 +152,9 @@ def _reading_paths() -> dict[str, Any]:
     stream = {"description": "server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     del events["responses"]["204"]
     events["responses"]["200"] = stream
+    frontier = operation("what other alphas would give", _OBJECT, errors=_NO_ROUTER, asked=queries.FrontierQuery)
     return {
+        "/v1/routers/{name}/frontier": {"parameters": [_NAME], "get": frontier},
         "/v1/overview": {"get": operation("all routers at a glance", _OBJECT)},
         "/v1/events": {"get": events},
         "/v1/routers/{name}/changes": {"parameters": [_NAME], "get": changes},

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +24,6 @@ FRESH_S = 0.9
 LAST_DECISIONS = 20
 """Decisions that an event of a router carries."""
 
-Alarms = Callable[[str], list[dict[str, Any]]]
 encode = msgspec.json.Encoder().encode
 
 
@@ -38,7 +36,6 @@ class Overview:
         self._glances: dict[str, tuple[Any, dict[str, Any]]] = {}  # by router: of which copy of its sums, and the summary
         self._made: dict[str, Any] = {}
         self._body, self._made_at = b"", -1e9
-        self.alarms: list[Alarms] = []  # each is given the name of a router, and returns what is wrong with it
 
     async def run(self) -> None:
         """Once a second: the totals of all routers, from which rates are known."""
@@ -81,7 +78,7 @@ class Overview:
 
     def glance(self, name: str, router: Router) -> dict[str, Any]:
         """One router at a glance, with its rates and alarms."""
-        alarms = [alarm for each in self.alarms for alarm in each(name)]
+        alarms = [alert for alert in self._app.alerts.open() if alert["router"] == name]
         try:
             copied = router.outlook.copy(router, max_age_s=FRESH_S)
         except StoreError as error:

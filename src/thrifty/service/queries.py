@@ -1,15 +1,17 @@
 """Query strings, checked like bodies: a parameter that is unknown, given twice or out of range is refused with one line."""
 
 from collections.abc import Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, convert
 
+from thrifty.router.segment_table import SORTS
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import Name
 
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Path = Annotated[str, Meta(max_length=200)]
+_SORTS = tuple(f"{sign}{name}" for name in SORTS for sign in ("", "-"))
 Query = TypeVar("Query", bound=Struct)
 
 
@@ -18,6 +20,22 @@ class ChangesQuery(Struct, forbid_unknown_fields=True):
 
     limit: Limit = 50
     before: Annotated[int, Meta(ge=0, le=2**53, description="only those before this position of the log")] | None = None
+
+
+class SegmentsQuery(Struct, forbid_unknown_fields=True):
+    """Which segments to list; with `details` as a table."""
+
+    details: bool = False
+    search: Path = ""
+    sort: Literal[_SORTS] = "-decisions"  # type: ignore[valid-type]
+    limit: Limit = 50
+    offset: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+
+
+class FrontierQuery(Struct, forbid_unknown_fields=True):
+    """Of which segment, and those below it."""
+
+    segment: Path = ""
 
 
 class EventsQuery(Struct, forbid_unknown_fields=True):

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from thrifty.router import Router
 from thrifty.service.bodies import name_of
 from thrifty.service.events import EventStream
-from thrifty.service.overview import encode
-from thrifty.service.queries import ChangesQuery, DecisionsQuery, EventsQuery, parsed
+from thrifty.service.overview import FRESH_S, encode
+from thrifty.service.queries import ChangesQuery, DecisionsQuery, EventsQuery, FrontierQuery, SegmentsQuery, parsed
 from thrifty.service.turns import ReadTurns
 
 if TYPE_CHECKING:
@@ -48,6 +48,20 @@ class Reading:
         asked = parsed(DecisionsQuery, request.query_params.multi_items())
         router = self._router(request)
         return await self._answer(lambda: {"decisions": router.recent_decisions(asked.limit, segment=asked.segment)})
+
+    async def segments(self, request: Request) -> Response:
+        """The segments seen so far and the explanation of all of them together; or, with `details`, a table of them."""
+        asked = parsed(SegmentsQuery, request.query_params.multi_items())
+        router = self._router(request)
+        if not asked.details:
+            return await self._answer(lambda: {"segments": router.segments(), "all": router.explain().to_dict()})
+        which = {"search": asked.search, "sort": asked.sort, "limit": asked.limit, "offset": asked.offset}
+        return await self._answer(lambda: router.segment_table(**which, max_age_s=FRESH_S))
+
+    async def frontier(self, request: Request) -> Response:
+        """What other alphas would give."""
+        asked = parsed(FrontierQuery, request.query_params.multi_items())
+        return Response(await self.app.frontiers.body(self._router(request), asked.segment), media_type="application/json")
 
     async def _answer(self, read: Callable[[], Any]) -> Response:
         """The result of a read, made and encoded in a thread."""

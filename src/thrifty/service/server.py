@@ -16,6 +16,7 @@ import uvicorn
 from thrifty.service.app import App
 from thrifty.service.config import Config
 from thrifty.service.declarations import ConfigFile
+from thrifty.service.frontiers import FromLog
 from thrifty.service.json_log import log_as_json
 from thrifty.service.protocol import HotProtocol
 from thrifty.store import open_store
@@ -81,6 +82,7 @@ def serve(
     file: ConfigFile | None = None,
     check: Callable[[Any], None] | None = None,
     listening: Callable[[str], None] | None = None,
+    frontier: FromLog | None = None,
 ) -> None:
     """Run until SIGINT or SIGTERM; then finish open requests, keep snapshots and flush.
 
@@ -90,6 +92,7 @@ def serve(
     file : the configuration file, whose routers are made at the start and whenever SIGHUP comes
     check : is given the open store before anything is done with it, and may raise a ValueError
     listening : is given the URL once the port is taken
+    frontier : reads the frontier of a router from its log; without it, frontiers are estimated from sums
 
     """
     log_as_json(config.log_level)
@@ -99,7 +102,7 @@ def serve(
         try:
             if check is not None:
                 check(store)
-            app = App(config, store, file=file)
+            app = App(config, store, file=file, frontier=frontier)
         except Exception:
             store.close()
             raise
