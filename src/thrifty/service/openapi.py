@@ -112,7 +112,10 @@ def _router_paths() -> dict[str, Any]:
         errors={**_NO_ROUTER, "422": "a parameter that is not allowed, or too many rows; the message has the remedy"},
     )
     segments = operation(
-        "list segments, and explain all of them together; or a table of them", _OBJECT, errors=_NO_ROUTER, asked=queries.SegmentsQuery
+        "list segments, and explain all of them together; or a table of them",
+        _OBJECT,
+        errors=_NO_ROUTER,
+        asked=queries.SegmentsQuery,
     )
     return {
         "/v1/drift": {"get": operation("show how routers differ from the configuration file", ref("DriftAnswer"))},
