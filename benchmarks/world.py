@@ -22,6 +22,7 @@ SEED = 20_261  # not one that anything was tuned on
 DEFAULT = DEFAULT_POLICY
 LATE = Feedback(Exponential(100))
 LOSSY = Feedback(Exponential(100), lost=0.1, deadline=1000)
+IGNORED = Feedback(Exponential(100), lost=0.1, deadline=1000, default=None)
 
 
 def short_entries() -> list[Entry]:
@@ -76,25 +77,24 @@ def delay(share: float) -> list[str]:
     some = short_entries()
     pairs = [(e.name, totals(e, DEFAULT, runs), totals(e, DEFAULT, runs, feedback=LATE)) for e in some]
     lines = compared(pairs, f"Delay of 100 decisions on average (exponential), {runs} runs (target: 1.5)", ("at once", "late"))
-    kept, lost = [], []
-    for entry in some:
-        pulls = [
-            simulate(entry.world, DEFAULT, horizon=entry.horizon, runs=runs, seed=SEED, feedback=feedback, checkpoints=1)[DEFAULT]
-            .pulls[:, -1]
-            .mean(axis=0)
-            for feedback in (LATE, LOSSY)
-        ]
-        if pulls[0].argmax() == entry.world.instance.optimal_arm:
-            (kept if pulls[1].argmax() == entry.world.instance.optimal_arm else lost).append(entry.name)
-    said = f"not on {', '.join(lost)}" if lost else "on all of them"
-    return [
-        *lines,
-        "",
-        "## A tenth of the outcomes never comes, and counts as a failure after 1,000 decisions",
-        "",
-        f"The optimal arm is pulled most without loss on {len(kept) + len(lost)} of {len(some)} instances; with loss {said}.",
-        "",
-    ]
+    return [*lines, "", *loss(some, runs)]
+
+
+def loss(some: list[Entry], runs: int) -> list[str]:
+    """On which instances the optimal arm is pulled most although outcomes get lost."""
+
+    def is_most_pulled(entry: Entry, feedback: Feedback) -> bool:
+        played = simulate(entry.world, DEFAULT, horizon=entry.horizon, runs=runs, seed=SEED, feedback=feedback, checkpoints=1)
+        return bool(played[DEFAULT].pulls[:, -1].mean(axis=0).argmax() == entry.world.instance.optimal_arm)
+
+    lines = [f"## A tenth of the outcomes never comes, deadline after 1,000 decisions, {runs} runs", ""]
+    able = [entry for entry in some if is_most_pulled(entry, LATE)]
+    lines.append(f"Without loss the optimal arm is pulled most on {len(able)} of {len(some)} instances; of these, with loss,")
+    for feedback, what in ((LOSSY, "counts as a failure"), (IGNORED, "counts as nothing (`default=None`)")):
+        lost = [entry.name for entry in able if not is_most_pulled(entry, feedback)]
+        where = "not on " + ", ".join(lost) if lost else "on all of them"
+        lines.append(f"\n- where a missing outcome {what}: {where}.")
+    return [*lines, ""]
 
 
 def pending(share: float) -> list[str]:

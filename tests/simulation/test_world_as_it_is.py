@@ -5,14 +5,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests import oracles
 from thrifty import Instance, World, list_policies, simulate
+from thrifty.compiled import interpreted
 from thrifty.environments import Changing, Exponential, Feedback, Fixed, HeavyTailed, abrupt, outage, repriced
-from thrifty.streams import Stream, exponential, uniform
+from thrifty.simulation.calendar import new_calendar
+from thrifty.simulation.loop import send, take_due_outcomes
+from thrifty.statistics import Outcome, no_statistics
+from thrifty.streams import Stream, exponential, make_streams, uniform
 
 FIGURE_1 = Instance([0.5, 0.46], [1.0, 0.0], 0.1)
 FOUR = Instance([0.8, 0.75, 0.4, 0.6], [1.0, 0.5, 0.0, 0.2], 0.1)
@@ -67,6 +72,8 @@ def test_exploration_without_a_horizon_keeps_pace_with_two_thirds_of_the_exponen
         (Feedback(HeavyTailed(10, tail=2.0)), lambda t, s: t + math.floor(10.0 * (math.exp(0.5 * exponential(s)) - 1.0)), math.inf),
         (Feedback(Fixed(5), lost=0.3, deadline=40), lambda t, s: math.inf if uniform(s) < 0.3 else t + 5, 40),
         (Feedback(Fixed(5), lost=0.3), lambda t, s: math.inf if uniform(s) < 0.3 else t + 5, math.inf),
+        # Nothing counts at the deadline: for a rule that does not look at pending decisions it is as if there were none.
+        (Feedback(Exponential(15), deadline=20, default=None), lambda t, s: t + math.floor(15.0 * exponential(s)), math.inf),
     ],
 )
 def test_late_outcomes_arrive_as_in_the_slow_loop(
@@ -76,6 +83,20 @@ def test_late_outcomes_arrive_as_in_the_slow_loop(
         twin = oracles.TWINS[name.partition(":")[0]]
         expected = oracles.play_late(twin, [(0, FOUR)], 500, arrivals=arrivals, deadline=deadline, seed=7)
         assert first_trace(name, FOUR, 500, feedback) == expected
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # random words wrap around
+def test_a_lost_outcome_that_counts_as_nothing_is_pending_until_its_deadline() -> None:
+    calendar, state = interpreted(new_calendar)(64, 8), SimpleNamespace(stats=interpreted(no_statistics)(1))
+    numbers = Feedback(0, lost=1.0, deadline=3, default=None).numbers
+    state.stats[0].pending += 1
+    interpreted(send)(calendar, numbers, 0, Outcome(0, 1.0, math.nan), make_streams(1, np.array([[0, 0]]))[0])
+    pending = []
+    for t in range(5):
+        assert not interpreted(take_due_outcomes)(None, None, state, None, calendar, t, None)
+        pending.append(int(state.stats[0].pending))
+    assert pending == [1, 1, 1, 0, 0]
+    assert state.stats[0].seen == 0.0
 
 
 def test_no_delay_is_the_plain_loop() -> None:

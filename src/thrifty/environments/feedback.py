@@ -126,7 +126,7 @@ class FeedbackNumbers(NamedTuple):
     batch: int
     lost: float
     deadline: int
-    default: float
+    default: float  # NaN if nothing counts at the deadline
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Feedback:
     lost : the share of outcomes that never come
     deadline : after this many decisions without an outcome, `default` counts as the reward; a late outcome corrects it. None: a
         decision without an outcome stays pending for ever.
-    default : the reward that counts at the deadline, in [0, 1]
+    default : the reward that counts at the deadline, in [0, 1]; None counts nothing, and a late outcome counts as it is
 
     >>> Feedback(Exponential(100), lost=0.1, deadline=1000).deadline
     1000
@@ -154,7 +154,7 @@ class Feedback:
     batch: int = 1
     lost: float = 0.0
     deadline: int | None = None
-    default: float = 0.0
+    default: float | None = 0.0
 
     def __init__(
         self,
@@ -163,21 +163,20 @@ class Feedback:
         batch: int = 1,
         lost: float = 0.0,
         deadline: int | None = None,
-        default: float = 0.0,
+        default: float | None = 0.0,
     ) -> None:
         object.__setattr__(self, "delay", delay if isinstance(delay, Delay) else Fixed(delay))
         object.__setattr__(self, "batch", checked_count("batch", batch))
         object.__setattr__(self, "deadline", None if deadline is None else checked_count("deadline", deadline))
-        for name, share in (("lost", lost), ("default", default)):
-            if not is_number(share) or not 0.0 <= share <= 1.0:
-                raise ValueError(f"{name} must be in [0, 1], got {share}")
-            object.__setattr__(self, name, float(share))
+        object.__setattr__(self, "lost", _share("lost", lost))
+        object.__setattr__(self, "default", None if default is None else _share("default", default))
 
     @property
     def numbers(self) -> FeedbackNumbers:
         """The numbers that the kernel reads."""
         deadline = NEVER if self.deadline is None else self.deadline
-        return FeedbackNumbers(self.delay.kind, *self.delay.shape, self.batch, self.lost, deadline, self.default)
+        default = math.nan if self.default is None else self.default
+        return FeedbackNumbers(self.delay.kind, *self.delay.shape, self.batch, self.lost, deadline, default)
 
     @property
     def slots(self) -> int:
@@ -237,3 +236,10 @@ def _negative(name: str, value: float) -> str | None:
     """The error message if `value` is no number of decisions, or None."""
     good = is_number(value) and 0.0 <= value < math.inf
     return None if good else f"{name} must be a number of decisions, 0 or more, got {value}"
+
+
+def _share(name: str, value: float) -> float:
+    """`value`, or a ValueError if it is no number from 0 to 1."""
+    if not is_number(value) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be in [0, 1], got {value}")
+    return float(value)

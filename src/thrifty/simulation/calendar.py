@@ -18,6 +18,7 @@ Due = record(
         ("due", np.int64),  # the round after whose decision it arrives (records have a method `round`)
         ("arm", np.int32),
         ("seen", np.int32),  # 1 for an outcome, 0 for the correction of one
+        ("settles", np.int32),  # 1 if a decision waits no longer, 0 if it did not wait any more
         ("reward", np.float64),
         ("cost", np.float64),
         ("reward_square", np.float64),
@@ -58,7 +59,7 @@ def with_room(calendar, room):
 
 
 @kernel
-def enter(calendar, due, outcome, change):
+def enter(calendar, due, outcome, change, settles):
     """Put in what arrives after the decision of round `due`, and what it adds to the sums. There must be room."""
     place = index(calendar.free[1])
     if calendar.free[0] == NONE:
@@ -68,6 +69,7 @@ def enter(calendar, due, outcome, change):
         calendar.free[0] = calendar.links[place]
     entry = calendar.entries[place]
     entry.due, entry.arm, entry.seen, entry.propensity = due, outcome.arm, int(change.seen), outcome.propensity
+    entry.settles = settles
     entry.reward, entry.cost = change.reward, change.cost
     entry.reward_square, entry.cost_square = change.reward_square, change.cost_square
     _append(calendar, index(due & (calendar.last.size - 1)), place)

@@ -53,18 +53,26 @@ def send(calendar, feedback, t, outcome, stream):
     deadline = t + feedback.deadline
     if arrival <= deadline:
         if arrival < NEVER:
-            enter(calendar, arrival, outcome, counted(outcome))
+            enter(calendar, arrival, outcome, counted(outcome), 1)
+        return
+    default = Outcome(outcome.arm, feedback.default, outcome.cost, outcome.propensity)
+    if np.isnan(feedback.default):
+        if arrival < NEVER:
+            enter(calendar, arrival, outcome, counted(outcome), 0)
+        enter(calendar, deadline, default, SumsChange(0.0, np.nan, 0.0, 0.0, 0.0), 1)
         return
     if arrival < NEVER and outcome.reward != feedback.default:
         more, more_square = outcome.reward - feedback.default, outcome.reward**2 - feedback.default**2
-        enter(calendar, arrival, outcome, SumsChange(0.0, more, 0.0, more_square, 0.0))
-    default = Outcome(outcome.arm, feedback.default, outcome.cost, outcome.propensity)
-    enter(calendar, deadline, default, counted(default))
+        enter(calendar, arrival, outcome, SumsChange(0.0, more, 0.0, more_square, 0.0), 0)
+    enter(calendar, deadline, default, counted(default), 1)
 
 
 @kernel
 def take_due_outcomes(rule, terms, state, recollection, calendar, t, costs):
-    """Take every outcome that arrives after the decision of round `t`, in the order in which they were entered."""
+    """Take every outcome that arrives after the decision of round `t`, in the order in which they were entered.
+
+    One whose reward is NaN says that the decision waits no longer, and nothing else.
+    """
     again = False
     place = take_due(calendar, t)
     while place != NONE:
@@ -72,10 +80,11 @@ def take_due_outcomes(rule, terms, state, recollection, calendar, t, costs):
         due, after = calendar.entries[place], following(calendar, place)
         if is_due(calendar, place, t):
             arm = index(np.int64(due.arm))
-            state.stats[arm].pending -= due.seen
-            outcome = Outcome(arm, due.reward, due.cost, due.propensity)
-            change = SumsChange(1.0 * due.seen, due.reward, due.cost, due.reward_square, due.cost_square)
-            again |= take_outcome(rule, terms, state, recollection, outcome, change, costs)
+            state.stats[arm].pending -= due.settles
+            if not np.isnan(due.reward):
+                outcome = Outcome(arm, due.reward, due.cost, due.propensity)
+                change = SumsChange(1.0 * due.seen, due.reward, due.cost, due.reward_square, due.cost_square)
+                again |= take_outcome(rule, terms, state, recollection, outcome, change, costs)
             release(calendar, place)
         place = after
     return again
