@@ -39,6 +39,7 @@ RUN_HERE = {
     "docs/how-to/alerts.md": 1,
     "docs/how-to/compare.md": 7,
     "docs/how-to/embed.md": 7,
+    "docs/how-to/rollout.md": 1,
     "docs/how-to/own-policy.md": 4,
     "docs/how-to/logs.md": 5,
     "docs/how-to/sweep.md": 2,

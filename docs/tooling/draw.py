@@ -31,6 +31,8 @@ MEANINGS = {
     "borrowing": "segments learn from each other",
     "statistics": "sums per arm",
     "intervals": "confidence bounds",
+    "sequences": "bounds that hold at all times",
+    "floor_test": "is the floor broken?",
     "streams": "random streams",
     "table": "tables of columns",
     "figures": "charts as plain data",

@@ -11,7 +11,7 @@ import pytest
 from thrifty import Router
 from thrifty.cli.main import main
 from thrifty.questions import readout
-from thrifty.questions.sequence import RATES, WEIGHTS, boundary, guesses, log_wealth, running_mean
+from thrifty.sequences import RATES, WEIGHTS, boundary, guesses, log_wealth, running_mean
 from thrifty.store import open_store
 
 

@@ -17,7 +17,8 @@ class Decided:
         detail = json.loads(row.detail or "{}")
         self.row, self.outcome = row, None
         self.segment = detail.get("counted", row.segment or "")
-        self.group = "shadow" if detail.get("shadow") else row.code if row.code in ("holdout", "baseline") else "routed"
+        groups = {"holdout": "holdout", "baseline": "baseline", "fallback": "baseline"}
+        self.group = "shadow" if detail.get("shadow") else groups.get(row.code, "routed")
 
 
 def decided(rows: Iterable[Row]) -> list[Decided]:

@@ -53,6 +53,9 @@ def facts(router: Router) -> dict[str, Any]:
         "pending": router.pending,
         "counts": router.counts,
         "groups": router.groups,
+        "guardrail": {name: router.state.guardrail.dump()[name] for name in ("stage", "test")}
+        | {"waiting": router.state.guardrail.waiting},
+        "fallback": router.state.configuration.fallback is not None,
         "version": router.version,
         "arms": dict(zip(roster.names, zip(roster.prices, roster.status, strict=True), strict=True)),
         "pinned": None if roster.pinned is None else roster.names[roster.pinned],
@@ -75,6 +78,8 @@ def facts_of_twin(twin: Twin) -> dict[str, Any]:
         "pending": len(twin.waiting()),
         "counts": twin.counts,
         "groups": twin.groups,
+        "guardrail": twin.guardrail.facts(),
+        "fallback": twin.fallback,
         "version": twin.version,
         "arms": twin.arms,
         "pinned": twin.pinned,
@@ -106,8 +111,9 @@ class Pair:
         """Ask the router, then the twin, which is shown the answer: both answer the same, or refuse for the same kind of reason."""
         answer, error = _try(ask)
         rows = self._new_rows()
-        for row in takewhile(lambda row: row.kind == OUTCOME and row.code == "default", rows):
-            self.twin.expired(row)
+        for row in takewhile(lambda row: row.code in ("default", "fallback"), rows):
+            if row.kind == OUTCOME:  # a fallback is the twin's own
+                self.twin.expired(row)
         try:
             wanted, refusal = _try(lambda: expect(answer))
         except AssertionError as difference:

@@ -115,7 +115,8 @@ def test_groups_are_kept_apart(store: Any) -> None:
     for _ in range(40):
         router.record(router.decide().id, reward=1)
     found = {row["group"]: row for row in router.history(since=0.0, until=4e9, by=["group"]).rows}
-    assert {name: group[0] for name, group in router.groups.items()} == {name: row["outcomes"] for name, row in found.items()}
+    counted = {name: group[0] for name, group in router.groups.items() if group[0]}
+    assert counted == {name: row["outcomes"] for name, row in found.items()}
     router.configure(ARMS, type(router.settings)(alpha=0.1, policy="cheapest", mode="shadow"))
     router.record(router.decide().id, reward=1, arm="a")
     shadow = router.history(since=0.0, until=4e9, by=["arm", "group"]).rows

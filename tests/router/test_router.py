@@ -360,7 +360,7 @@ def test_many_threads_lose_and_double_nothing() -> None:
         (lambda: Router({"a": math.nan}, 0.1), "the price of 'a'"),
         (lambda: Router(ARMS, 1.5), "alpha must be in"),
         (lambda: make(deadline_s=0), "deadline_s must be a number"),
-        (lambda: make(mode="dead"), "mode must be one of live, shadow"),
+        (lambda: make(mode="dead"), "mode must be one of live, canary, shadow"),
         (lambda: make(holdout=1.0), "holdout must be"),
         (lambda: make(colour="red"), "a router has no setting 'colour'"),
         (lambda: make(policy="cs-utc"), "did you mean cs-ucb"),

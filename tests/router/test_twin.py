@@ -151,6 +151,21 @@ class RouterAndTwin(RuleBasedStateMachine):
             lambda _: self.twin.configure(named, wanted.to_dict(), by="bob"),
         )
 
+    @rule(to=st.sampled_from(["live", "canary", "canary", "shadow", "odd"]), share=st.sampled_from([None, 0.25, 0.5, 0.0]))
+    def move_rollout(self, to: str, share: float | None) -> None:
+        self.pair.both(
+            lambda: self.pair.router.move_rollout(to, share=share, by="ann"),
+            lambda _: self.twin.move_rollout(to, share=share, by="ann"),
+        )
+
+    @rule(some=st.lists(st.sampled_from([0, 1]), min_size=20, max_size=40))
+    def play(self, some: list[int]) -> None:
+        """Enough outcomes that a guardrail may say something: the baseline succeeds, others seldom do."""
+        for luck in some:
+            self.ask({})
+            code = self.twin.decisions[max(self.twin.decisions)].row.code if self.twin.decisions else ""
+            self.tell(self.id_at(0), {"reward": 1.0 if code in ("baseline", "holdout") else luck * 0.25, "cost": 0.25})
+
     def arms_now(self) -> dict[str, float | None]:
         return {arm: price for arm, (price, status) in self.twin.arms.items() if status != "retired"}
 
@@ -235,7 +250,8 @@ def arm_of(names: list[str], number: int) -> str:
 
 
 def possible(arms: dict[str, float | None], chosen: dict[str, Any]) -> tuple[dict[str, float | None], dict[str, Any]]:
-    """Arms and settings that fit each other: this policy needs all prices."""
+    """Arms and settings that fit each other: this policy needs all prices, and a baseline is an arm."""
+    chosen = {**chosen, "baseline": chosen["baseline"] if chosen.get("baseline") in arms else ""}
     return ({arm: price or 0.0 for arm, price in arms.items()} if chosen["policy"] == "pe-cs" else arms), chosen
 
 

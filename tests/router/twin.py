@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.router import twin_rules as rules
+from tests.router.twin_guardrail import TwinGuardrail, terms_of
 from tests.router.twin_rules import ACTIONS, Arms, number_or_none, path_of
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Row
 
-CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
+CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned", "baseline", "fallback")
+GROUPS = {"holdout": "holdout", "baseline": "baseline", "fallback": "baseline"}
 RECENT_BYTES = 32_000
 """Of the latest decisions so much is in memory however small it is: a request_id of theirs is answered with the same decision."""
 
@@ -44,7 +46,8 @@ class Twin:
         self.version, self.deleted, self.pruned_before = 0, False, 0.0
         self.settings: dict[str, Any] = {}
         self.counts = {"decisions": 0, "outcomes": 0, "expired": 0}
-        self.groups: dict[str, list[Any]] = {name: [0, 0.0, 0.0, 0.0, 0.0] for name in ("routed", "holdout")}
+        self.groups: dict[str, list[Any]] = {name: [0, 0.0, 0.0, 0.0, 0.0] for name in ("routed", "holdout", "baseline")}
+        self.guardrail, self.fallback = TwinGuardrail(), False
         self.sequences: dict[int, int] = {0: 0}  # the last one of every replica
         self._begin({})
 
@@ -68,6 +71,7 @@ class Twin:
         due = row.at + self.settings["deadline_s"]
         made = Made(row, segment, due, self.version, str(row.arm), (pending, 0, 0.0, 0.0))
         self.decisions[row.replica, row.sequence] = made
+        self.guardrail.decided(row)
         self.counts["decisions"] += 1
         self.sequences[row.replica] = max(row.sequence, self.sequences.get(row.replica, 0))
 
@@ -88,12 +92,14 @@ class Twin:
         if made is None or self._is_pruned(made) or (row.code == "default" and made.state != "open"):
             return
         first, before = made.state != "arrived", made.counts
+        if made.state == "open":
+            self.guardrail.settled(row)
         made.arm, made.outcome = str(row.arm), row
         made.state = "default" if row.code == "default" else "arrived"
         nothing = row.value is None or made.forgotten
         made.counts = (0, 0, 0.0, 0.0) if nothing else (1, 1, row.value or 0.0, row.cost or 0.0)
-        if made.row.code == "holdout" or self.settings["holdout"]:
-            group = self.groups["holdout" if made.row.code == "holdout" else "routed"]
+        if made.row.code in GROUPS or self.settings["holdout"] or self.settings["mode"] == "canary":
+            group = self.groups[GROUPS.get(made.row.code, "routed")]
             for n in range(3):
                 group[n] += made.counts[n + 1] - before[n + 1]
             for n in (2, 3):  # squares of rewards and costs
@@ -110,6 +116,8 @@ class Twin:
             return
         if action in ACTIONS and rules.refusal(self.arms, action, body["arm"], body["price"]):
             return
+        if action == "fallback" and (self.fallback or body["if_version"] != self.version):
+            return
         if action == "prune":
             self.pruned_before = max(self.pruned_before, body["before"])
         if action == "graduate":
@@ -123,11 +131,20 @@ class Twin:
         self.version += 1
         if action == "create":
             self._begin(body["arms"])
-            self.settings, self.deleted = body["settings"], False
+            self.settings, self.deleted, self.fallback = body["settings"], False, False
+            self.guardrail.watch(self.settings)
         elif action == "delete":
             self.deleted = True
         elif action == "settings":
             self.settings = {name: body[name] for name in self.settings}
+            if not self.fallback and terms_of(self.settings) != self.guardrail.terms:
+                self.guardrail.watch(self.settings)
+        elif action == "rollout":
+            self.settings, self.fallback = {**self.settings, "mode": body["to"], "canary_share": body["share"]}, False
+            self.guardrail.watch(self.settings)
+        elif action == "fallback":
+            self.fallback = True
+            self.guardrail.stop()
         elif action == "reset":
             self._reset(list(self.arms) if body["arm"] is None else [body["arm"]])
         elif action in ACTIONS:
@@ -185,7 +202,14 @@ class Twin:
     # -- what callers do ---------------------------------------------------------------------------------------------
 
     def decided(
-        self, decision: Any, segment: str = "", *, eligible: Any = None, request_id: Any = None, context: Any = None
+        self,
+        decision: Any,
+        segment: str = "",
+        *,
+        eligible: Any = None,
+        request_id: Any = None,
+        context: Any = None,
+        key: Any = None,
     ) -> None:
         """A decision that the real router made; an AssertionError when it must not, a ValueError when it had to refuse."""
         known = self._asked_before(request_id)
@@ -197,9 +221,14 @@ class Twin:
             return
         assert known is None or not self._is_recent(known), f"{request_id} was not recognised"
         prices = rules.check_request(self.arms, segment, eligible, request_id, context)
+        if key is not None and not rules.is_text(key):
+            raise ValueError(f"a key of {key!r}")
         assert decision is not None, "refused without need"
         replica, sequence = self._check_id(decision.id)
         self._check_choice(decision, prices)
+        if self.settings["mode"] == "canary" and decision.code not in ("pinned", "only", "fallback"):
+            toss = rules.toss(self.name, key or request_id or decision.id)
+            assert (decision.code == "baseline") == (toss >= self.settings["canary_share"])
         detail: dict[str, Any] = {} if eligible is None else {"eligible": [list(each) for each in prices.items()]}
         detail |= {"shadow": True} if self.settings["mode"] == "shadow" else {}
         detail |= {} if context is None else {"context": context}
@@ -237,7 +266,12 @@ class Twin:
         assert (code == "pinned") == (self.pinned in prices), f"{code} while {self.pinned} is pinned"
         assert code != "pinned" or (arm == self.pinned and propensity == 1.0)
         assert code != "only" or len(prices) == 1
-        assert code != "holdout" or self.settings["holdout"]
+        assert code != "holdout" or (self.settings["holdout"] and self.settings["mode"] != "canary")
+        assert code != "baseline" or self.settings["mode"] == "canary"
+        falls_back = self.fallback and self.settings["mode"] != "shadow" and len(prices) > 1 and code != "pinned"
+        assert (code == "fallback") == falls_back
+        named = self.settings["baseline"]
+        assert code not in ("baseline", "fallback") or arm == named or named not in prices
         assert code != "newcomer" or arm in self.added
         assert decision.version == self.version
 
@@ -296,6 +330,8 @@ class Twin:
 
     def _outcome(self, made: Made, at: float, arm: str, value: float | None, cost: float | None, code: str) -> None:
         self.take(Row(OUTCOME, made.row.replica, made.row.sequence, at, None, None, arm, value, cost, code, None))
+        if self.guardrail.broken:
+            self._log("fallback", self.guardrail.body(self.now(), self.version))
 
     def create(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
         """Make the router, or make it again after `delete`."""
@@ -318,6 +354,14 @@ class Twin:
             self._log(*wanted_changes[0])
         elif wanted_changes:
             self._log("changes", {"changes": wanted_changes})
+
+    def move_rollout(self, to: str, *, share: float | None = None, by: str = "") -> None:
+        """Move the rollout; this ends a fallback."""
+        share = self.settings["canary_share"] if share is None else share
+        if to not in ("live", "canary", "shadow") or not 0.0 < share <= 0.99:
+            raise ValueError(f"to {to} with {share}")
+        rules.check_works(self.arms, self.settings)
+        self._log("rollout", {"to": to, "share": share, "by": by})
 
     def delete(self, *, by: str = "") -> None:
         """Take the router out of service."""

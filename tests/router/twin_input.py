@@ -28,6 +28,9 @@ IMPOSSIBLE: list[dict[str, Any]] = [
     {"holdout": 1.0},
     {"leaning": "yes"},
     {"mode": "odd"},
+    {"canary_share": 1.0},
+    {"baseline": "nosuch"},
+    {"guardrail": "odd"},
     {"newcomer_share": 0.0},
     {"propensity_draws": -1},
     {"seed": -1},
@@ -47,7 +50,10 @@ some_settings = st.fixed_dictionaries(
         "seed": st.integers(0, 2),
         "deadline_s": st.sampled_from([0.25, 1.0, 10.0, 100.0, 1000.0]),
         "default_outcome": st.sampled_from(["failure", "ignore"]),
-        "mode": st.sampled_from(["live", "shadow"]),
+        "mode": st.sampled_from(["live", "canary", "shadow"]),
+        "canary_share": st.sampled_from([0.125, 0.5, 0.75]),
+        "baseline": st.sampled_from(["", "", "a", "e"]),
+        "guardrail": st.sampled_from(["canary", "on", "off"]),
         "holdout": st.sampled_from([0.0, 0.25, 0.75]),
         "newcomer_share": st.sampled_from([0.125, 0.5, 1.0]),
         "leaning": st.booleans(),
@@ -65,6 +71,7 @@ requests = st.fixed_dictionaries(
         | st.lists(numbers, min_size=1, max_size=4)
         | st.dictionaries(numbers, prices, min_size=1, max_size=4),
         "request_id": st.sampled_from([f"r{n}" for n in range(12)]),
+        "key": st.sampled_from([f"k{n}" for n in range(12)]),
         "context": st.sampled_from([{}, {"a": 1, "b": [None, "x"]}, {"long": "x" * 2_000}]),
     },
 )
@@ -74,6 +81,7 @@ wrong_requests = st.one_of(
         {"eligible": st.sampled_from([[], ["nosuch"], {"a": -1.0}, {"a": math.inf}, {"a": 10**400}, ["a", "nosuch"]])}
     ),
     st.fixed_dictionaries({"request_id": st.sampled_from(["", "x" * 201, "a\n"])}),
+    st.fixed_dictionaries({"key": st.sampled_from(["", "x" * 201, "a\n"])}),
     st.fixed_dictionaries({"context": st.sampled_from([{"a": math.nan}, {"a": "x" * 10_000}])}),
 )
 outcomes = st.builds(

@@ -1,5 +1,6 @@
 """What the twin knows without any state: which requests and changes are refused, what becomes of arms, what an export shows."""
 
+import hashlib
 import json
 import math
 import re
@@ -45,6 +46,12 @@ def parse_id(name: str, decision_id: str) -> tuple[int, int]:
 def number_or_none(value: float | None) -> float | None:
     """None for NaN, as the log has it."""
     return None if value is None or math.isnan(value) else value
+
+
+def toss(router: str, key: str) -> float:
+    """Where a key falls in a canary, between 0 and 1."""
+    digest = hashlib.blake2b(router.encode() + b"\0" + key.encode(), digest_size=6).hexdigest()
+    return int(digest, 16) / 16**12
 
 
 def is_price(price: Any) -> bool:
@@ -157,6 +164,9 @@ def check_works(arms: Arms, settings: dict[str, Any]) -> None:
     """A ValueError when the policy cannot work with these arms."""
     name, _, forgetting = settings["policy"].partition("+")
     name, prices = name.partition(":")[0], active(arms)
+    baseline = settings["baseline"]
+    if baseline and arms.get(baseline, (None, "retired"))[1] == "retired":
+        raise ValueError(f"no baseline {baseline}")
     if name in NOT_FOR_ROUTERS:
         raise ValueError(f"{name} needs to know the truth")
     if name in NEEDS_PRICES and None in prices.values():
@@ -184,6 +194,8 @@ def export(rows: Iterable[Row], name: str) -> Iterator[Line]:
                 arms = {arm: (price, "active") for arm, price in detail["arms"].items()}
             if row.code in ("create", "settings"):
                 settings = detail.get("settings", detail)
+            if row.code == "rollout":
+                settings = {**settings, "mode": detail["to"], "canary_share": detail["share"]}
             if row.code in ACTIONS:
                 arms = changed(arms, row.code, detail["arm"], detail["price"])
         if row.kind == DECISION:

@@ -338,3 +338,44 @@ def test_a_deleted_router_leaves_a_snapshot_so_that_its_name_can_be_used_again_a
         store.close()
         assert client.put("/v1/routers/sms", json=SMS).status_code == 201
         assert (first, client.post("/v1/decisions", json={"router": "sms"}).json()["decision_id"]) == ("sms.0.1", "sms.0.2")
+
+
+def test_a_rollout_is_shown_moved_and_guarded_over_http(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = {"arms": {"good": 1.0, "bad": 0.1}, "alpha": 0.1, "policy": "cheapest", "mode": "canary", "baseline": "good"}
+    with running(tmp_path, {"secret": "admin", "looks": "view"}) as client:
+        client.headers["authorization"] = "Bearer secret"
+        url, command = "/v1/routers/sms/rollout", ["rollout", str(client.base_url), "sms", "--key"]
+        assert client.put("/v1/routers/sms", json={**body, "canary_share": 0.5}).status_code == 201
+        shown = client.get(url).json()
+        assert (shown["mode"], shown["share"], shown["fallback"], shown["compared"]["group"]) == ("canary", 0.5, None, "baseline")
+        assert client.put("/v1/routers/sms", json=client_settings(client.get("/v1/routers/sms").json())).status_code == 200
+        codes: list[str] = []
+        while "fallback" not in codes:
+            decision = decide(client, key=f"customer-{len(codes) // 2}")
+            client.post("/v1/outcomes", json={"decision_id": decision["decision_id"], "reward": float(decision["arm"] == "good")})
+            codes.append(decision["reason"]["code"])
+            assert len(codes) < 600
+        assert len(codes) > 10
+        assert all((one == "baseline") == (other == "baseline") for one, other in zip(codes[:10:2], codes[1:10:2], strict=True))
+        shown = client.get(url).json()
+        assert "the floor is broken beyond doubt" in shown["fallback"]["text"]
+        assert "fallen back to the baseline good" in client.get("/v1/routers/sms/segments").json()["all"]["why"]
+        assert main([*command, "looks"]) == 1
+        assert "fallback: everything takes the baseline good" in capsys.readouterr().out
+        assert main([*command, "looks", "--to", "live"]) == 2
+        assert "admin" in capsys.readouterr().err
+        assert main([*command, "secret", "--to", "canary", "--share", "0.01", "--json"]) == 0
+        moved = json.loads(capsys.readouterr().out)
+        assert (moved["mode"], moved["share"], moved["fallback"], moved["routed"]["decisions"]) == ("canary", 0.01, None, 0)
+        for wrong in ({}, {"to": "dead"}, {"to": "canary", "share": 0}, {"to": "live", "share": "x"}, {"to": "live", "more": 1}):
+            assert client.post(url, json=wrong).status_code == 422
+        assert client.post("/v1/routers/nobody/rollout", json={"to": "live"}).status_code == 404
+        assert client.post("/v1/decisions", json={"router": "sms", "key": ""}).status_code == 422
+        assert main([*command, "secret", "--share", "0.5"]) == 2
+        assert "give --to canary with it" in capsys.readouterr().err
+
+
+def client_settings(shown: dict[str, Any]) -> dict[str, Any]:
+    """The body that leaves a router as it is shown."""
+    arms = {arm: facts["price"] for arm, facts in shown["arms"].items()}
+    return {**{name: value for name, value in shown.items() if name not in ("name", "version", "pinned")}, "arms": arms}

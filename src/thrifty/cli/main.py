@@ -40,13 +40,14 @@ def build_parser() -> argparse.ArgumentParser:
         recommend,
         replay,
         reproduce,
+        rollout,
         scenario,
         serve,
         value,
         warm,
     )
 
-    simulating, serving = (policies, check_policy, compare, leaderboard, reproduce, scenario), (serve, warm, log)
+    simulating, serving = (policies, check_policy, compare, leaderboard, reproduce, scenario), (serve, warm, log, rollout)
     asking = (replay, frontier, recommend, power, arms, value, readout, example_log)
     parser = _Parser(prog="thrifty", description="The cheapest arm that is good enough, learnt online.")
     parser.add_argument("--version", action="version", version=f"thrifty {__version__}")

@@ -26,6 +26,7 @@ def decide(
     request_id: str | None = None,
     eligible: Eligible | None = None,
     context: Mapping[str, Any] | None = None,
+    key: str | None = None,
 ) -> Call[Choice]:
     """Choose an arm. Falls back to a local choice if the service is not available and the client has `fallback` prices.
 
@@ -35,12 +36,13 @@ def decide(
     request_id : one request_id gets one decision, however often it is sent; made up if not given
     eligible : the arms that may be chosen, with a price for this call or None
     context : kept in the log of the service
+    key : in a canary, requests with the same key (a customer, a card) are all routed, or none; default: the request_id
 
     >>> decide("sms", "DE", request_id="m-17").body
     {'router': 'sms', 'segment': 'DE', 'request_id': 'm-17'}
 
     """
-    body = decision_body(router, segment, request_id, eligible, context)
+    body = decision_body(router, segment, request_id, eligible, context, key)
 
     def finish(known: KnownArms, choice: Choice) -> Choice:
         known.learn(router, segment, eligible, choice)
@@ -228,6 +230,22 @@ def undo(router: str, position: int, *, version: int | None = None) -> Call[dict
 def overview() -> Call[dict[str, Any]]:
     """All routers at a glance."""
     return Call("GET", "/v1/overview", _same)
+
+
+def rollout(router: str) -> Call[dict[str, Any]]:
+    """How far the rollout of a router is: both groups, the floor test, and whether it fell back."""
+    return Call("GET", f"{_router(router)}/rollout", _same)
+
+
+def move_rollout(router: str, to: str, *, share: float | None = None, version: int | None = None) -> Call[dict[str, Any]]:
+    """Move a rollout to "shadow", "canary" (of this share of keys) or "live"; this ends a fallback.
+
+    >>> move_rollout("sms", "canary", share=0.1).body
+    {'to': 'canary', 'share': 0.1}
+    """
+    given = {"to": to, "share": share, "version": version}
+    body = {name: value for name, value in given.items() if value is not None}
+    return Call("POST", f"{_router(router)}/rollout", _same, body, idempotent=False, budget="admin")
 
 
 def segments(router: str) -> Call[list[str]]:

@@ -17,6 +17,7 @@ class DecisionItem(TypedDict, total=False):
     request_id: str | None
     eligible: Eligible | None
     context: Mapping[str, Any] | None
+    key: str | None
 
 
 class OutcomeItem(TypedDict, total=False):
@@ -38,6 +39,7 @@ def decision_body(
     request_id: str | None = None,
     eligible: Eligible | None = None,
     context: Mapping[str, Any] | None = None,
+    key: str | None = None,
 ) -> dict[str, Any]:
     """The body of a request for a decision, always with a request_id, so that it can be sent again."""
     body: dict[str, Any] = {"router": router, "segment": segment, "request_id": request_id or uuid.uuid4().hex}
@@ -45,6 +47,8 @@ def decision_body(
         body["eligible"] = [{"arm": arm, "cost": cost} for arm, cost in eligible.items()]
     if context is not None:
         body["context"] = dict(context)
+    if key is not None:
+        body["key"] = key
     return body
 
 

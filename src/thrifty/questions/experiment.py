@@ -149,7 +149,7 @@ def _holdout_groups(pl: Any, frame: Any, control: str | None) -> tuple[Any, floa
     if not held.any():
         raise ValueError("no decision was taken by a holdout: set one (holdout=0.05), or name the column of the groups with --by")
     frame = frame.slice(int(np.argmax(held)))
-    frame = frame.filter(~frame["code"].is_in(["pinned", "only"]))
+    frame = frame.filter(~frame["code"].is_in(["pinned", "only", "baseline", "fallback"]))
     if "holdout" in frame.columns:
         frame = frame.filter(frame["holdout"].cast(pl.Float64, strict=False).fill_null(1.0) > 0.0)
     alphas = frame["alpha"].drop_nulls().unique().to_list() if "alpha" in frame.columns else []

@@ -1,8 +1,8 @@
 """The read-out of a test that runs: the holdout of a router, or two groups of an A/B test, from the log of a store.
 
-One may look as often as one likes: every interval of every look holds at once with 95% (see `sequence.py`). Both groups share the
-error, and so do rewards and costs. The means are averages over the decisions of each group so far, so a router that learns is
-compared as it was, learning included.
+One may look as often as one likes: every interval of every look holds at once with 95% (see `thrifty.sequences`). Both groups
+share the error, and so do rewards and costs. The means are averages over the decisions of each group so far, so a router that
+learns is compared as it was, learning included.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ from thrifty.logs.profile import moment
 from thrifty.logs.source import SourceFormat, first_line, open_source, require_polars
 from thrifty.problem import checked_alpha
 from thrifty.questions.experiment import Experiment, split_groups
-from thrifty.questions.sequence import RunningMean, running_mean
+from thrifty.sequences import RunningMean, running_mean
 from thrifty.table import Table
 
 LEVEL = 0.05

@@ -5,6 +5,7 @@ from thrifty.router.change_log import ConflictError
 from thrifty.router.decision import Decision, Reason
 from thrifty.router.explanation import Explanation
 from thrifty.router.restore import ColdDecisionError, LogRowError
+from thrifty.router.rollout import RolloutStatus
 from thrifty.router.router import Router
 from thrifty.router.settings import Settings
 
@@ -16,6 +17,7 @@ __all__ = [
     "Explanation",
     "LogRowError",
     "Reason",
+    "RolloutStatus",
     "Router",
     "Settings",
 ]

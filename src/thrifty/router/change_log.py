@@ -28,6 +28,7 @@ _NO_INVERSE = {
     "reset": RESET_STAYS,
     "create": "the making of a router cannot be undone: delete the router instead",
     "delete": "a deleted router is made anew by PUT",
+    "fallback": "a fallback ends when a person moves the rollout on",
     "graduate": "that an arm is a newcomer no more follows from its outcomes",
 }
 _ORDER = {"resume": 0, "price": 1, "pause": 2, "retire": 2, "pin": 3, "unpin": 3}
@@ -187,6 +188,8 @@ def _aspects(known: Configuration, singles: list[tuple[str, dict[str, Any]]]) ->
     for action, body in singles:
         if action == "settings":
             found.update({("setting", name): known.values.get(name, default) for name, default in _DEFAULTS.items()})
+        elif action == "rollout":
+            found.update({("setting", name): known.values.get(name, _DEFAULTS[name]) for name in ("mode", "canary_share")})
         elif "price" in body:
             number = arms.find(body["arm"])
             found["status", body["arm"]] = None if number is None else arms.status[number]

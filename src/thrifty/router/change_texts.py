@@ -44,6 +44,11 @@ def _single_text(action: str, body: dict[str, Any], before: Values, after: Value
         return ", ".join(changed) or "settings were written again as they were"
     if action == "create":
         return f"the router was made with {len(body['arms'])} arms and alpha {_plain(body['settings'].get('alpha'))}"
+    if action == "rollout":
+        share = f" of {body['share']:.3g} of the keys" if body["to"] == "canary" else ""
+        return f"the rollout was moved to {body['to']}{share}"
+    if action == "fallback":
+        return f"the router fell back to its baseline: {body['text']}"
     if action == "price":
         return f"the price of {arm} was changed from {_price(before.get(('price', arm)))} to {_price(body['price'])}"
     if action == "add":

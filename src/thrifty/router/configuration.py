@@ -18,6 +18,7 @@ class Configuration:
     def __init__(self, arms: dict[str, float | None], values: dict[str, Any]) -> None:
         self.arms, self.values = Arms(arms), values
         self.version, self.deleted = 0, False
+        self.fallback: dict[str, Any] | None = None  # what the guardrail wrote, until a person moves the rollout on
 
     def apply(self, action: str, body: dict[str, Any]) -> bool:
         """Make one change; False where it has no effect, because another replica made it impossible."""
@@ -27,11 +28,17 @@ class Configuration:
         if action == "create":
             if self.version and not self.deleted:
                 return False
-            self.arms, self.values, self.deleted = Arms(body["arms"]), body["settings"], False
+            self.arms, self.values, self.deleted, self.fallback = Arms(body["arms"]), body["settings"], False, None
         elif action == "delete":
             self.deleted = True
         elif action == "settings":
             self.values = {name: value for name, value in body.items() if name not in NOTES}
+        elif action == "rollout":
+            self.values, self.fallback = {**self.values, "mode": body["to"], "canary_share": body["share"]}, None
+        elif action == "fallback":
+            if self.fallback is not None:
+                return False
+            self.fallback = {"at": body["at"], "text": body["text"]}
         elif action in ACTIONS:
             if not self.arms.allows(action, body["arm"], body["price"]):
                 return False
@@ -46,6 +53,7 @@ class Configuration:
         """The same configuration, to be changed apart."""
         other = Configuration({}, dict(self.values))
         other.arms, other.version, other.deleted = self.arms.copy(), self.version, self.deleted
+        other.fallback = self.fallback
         return other
 
 

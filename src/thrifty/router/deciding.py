@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.changing import add_change
-from thrifty.router.choice import choose
+from thrifty.router.choice import choose, toss_of
 from thrifty.router.decision import Decision
 from thrifty.router.records import CODES, Key, Note
 from thrifty.router.settings import checked_segment, checked_text
+from thrifty.router.state import State
 from thrifty.store.log import DECISION, Row
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def decide_soon(
     eligible: Eligible | None = None,
     request_id: str | None = None,
     context: Mapping[str, Any] | None = None,
+    key: str | None = None,
 ) -> Decision:
     """Like `decide`, but the decision is durable only once `wait(decision.position)` returns."""
     with router.lock:
@@ -44,20 +46,32 @@ def decide_soon(
             if known is not None:
                 return repeat(router, known)
         choice = text = None
-        if type(segment) is not str or state.segments.known(segment) is None or eligible is not None or context is not None:
-            choice, text = check_request(router, segment, eligible=eligible, context=context)
-        return _decide(router, segment, choice, text, request_id)
+        if (
+            type(segment) is not str
+            or state.segments.known(segment) is None
+            or eligible is not None
+            or context is not None
+            or key is not None
+        ):
+            choice, text = check_request(router, segment, eligible=eligible, context=context, key=key)
+        return _decide(router, segment, choice, text, request_id, key)
 
 
 def _decide(
-    router: "Router", segment: str, choice: ArmsAndPrices | None, context: dict[str, Any] | None, request_id: str | None
+    router: "Router",
+    segment: str,
+    choice: ArmsAndPrices | None,
+    context: dict[str, Any] | None,
+    request_id: str | None,
+    group_key: str | None,
 ) -> Decision:
     """Decide for a request that was checked."""
     state, settings, clock = router.state, router.state.settings, router.state.clock
     key, segments = (state.replica, state.sequence + 1), state.segments
     count, node = segments.sums.count, segments.known(segment) or segments.obtain(segment)
+    in_canary = settings.mode != "canary" or _is_in_canary(state, group_key or request_id or state.own_id(key[1]))
     try:
-        place, why, likely, rule, graduates = choose(state, key[1], node, choice)
+        place, why, likely, rule, graduates = choose(state, key[1], node, choice, in_canary=in_canary)
     except Exception:
         segments.take_back(count)
         raise
@@ -81,6 +95,11 @@ def _decide(
     return decision
 
 
+def _is_in_canary(state: State, key: str) -> bool:
+    """Whether a key is routed in a canary. A larger share keeps the keys of a smaller one."""
+    return toss_of(state.name, key) < state.settings.canary_share
+
+
 def check_request(
     router: "Router",
     segment: str = "",
@@ -88,10 +107,13 @@ def check_request(
     eligible: Eligible | None = None,
     request_id: str | None = None,
     context: Mapping[str, Any] | None = None,
+    key: str | None = None,
 ) -> tuple[ArmsAndPrices | None, dict[str, Any] | None]:
     """The eligible arms and the context; a ValueError for a wrong request. Nothing may go wrong once the rule has chosen."""
     if request_id is not None:
         checked_text("request_id", request_id)
+    if key is not None:
+        checked_text("key", key)
     state = router.state
     choice = None if eligible is None else state.arms.eligible(eligible)
     if not isinstance(segment, str) or state.segments.known(segment) is None:

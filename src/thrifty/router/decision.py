@@ -15,6 +15,8 @@ MEANINGS = {
     "newcomer": "an arm that was added while running is being tried",
     "holdout": "this decision belongs to the holdout share, which takes the best arm whatever it costs",
     "pinned": "an operator pinned this arm",
+    "baseline": "this decision is not in the canary share, so it takes the baseline",
+    "fallback": "the guardrail stopped the rollout: everything takes the baseline until a person moves it on",
 }
 """Why an arm was chosen: `thrifty.router.records.CODES` in words."""
 
@@ -79,7 +81,8 @@ class Decision:
     ----------
     id : to be given back with the outcome
     arm : the arm to use
-    propensity : the probability of this arm, given what was known and the group the decision belongs to
+    propensity : the probability of this arm, given what was known; for the holdout and all others, given the group as well, and for
+        a canary over both groups, as if the key were random
     explored : whether it was chosen to learn rather than for what is known
     code : why, in one word; one of `MEANINGS`
     version : how often the router's arms had been changed

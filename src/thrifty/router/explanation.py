@@ -46,8 +46,8 @@ class Explanation:
     """What is known about a segment.
 
     `chosen` is the cheapest arm whose mean clears the floor; `saved` is what the outcomes so far cost less than the same number
-    from the best arm would have, at what that arm cost in each segment below this one. With a holdout, `measured` compares both
-    groups of the whole router by outcomes, mean reward and mean cost.
+    from the best arm would have, at what that arm cost in each segment below this one. With a holdout or in a canary, `measured`
+    compares the groups of the whole router by outcomes, mean reward and mean cost.
     """
 
     segment: str
@@ -97,7 +97,7 @@ def explain_segment(state: State, name: str) -> Explanation:
         _explain_arm(arms, arm, own[arm], recent[arm], effective.get(arm, recent[arm][:5]), floor) for arm in range(len(arms.names))
     ]
     instead = "" if segment.name == name else segment.name or "all segments"
-    pinned = arms.names[arms.pinned] if arms.pinned is not None else None
+    fixed, reason = _fixed(state, best)
     return Explanation(
         segment=name,
         decided_by=segment.name,
@@ -105,10 +105,10 @@ def explain_segment(state: State, name: str) -> Explanation:
         alpha=settings.alpha,
         floor=floor,
         best_arm=best,
-        chosen=pinned or chosen,
-        why=_why(best, pinned or chosen, floor, pinned, instead),
+        chosen=fixed or chosen,
+        why=reason or _why(best, chosen, floor, instead),
         saved=saved_against(*segments.sums.used(), segment.number, rule.arms[int(rule.facts[BEST])]) if known else 0.0,
-        measured=_measured(state.groups) if settings.holdout else None,
+        measured=_measured(state.groups) if settings.holdout or settings.mode == "canary" else None,
         arms=tuple(found),
     )
 
@@ -142,9 +142,18 @@ def _explain_arm(
     )
 
 
-def _why(best: str | None, chosen: str | None, floor: float, pinned: str | None, instead: str) -> str:
-    if pinned:
-        return f"{pinned} is pinned"
+def _fixed(state: State, best: str | None) -> tuple[str | None, str]:
+    """The arm that is taken whatever the rule would choose, and why: it is pinned, or the guardrail fell back to it."""
+    arms, fallback, baseline = state.arms, state.configuration.fallback, state.settings.baseline
+    if arms.pinned is not None:
+        return arms.names[arms.pinned], f"{arms.names[arms.pinned]} is pinned"
+    if fallback is None or state.settings.mode == "shadow":
+        return None, ""
+    arm = baseline if baseline in arms.active() else best
+    return arm, f"fallen back to the baseline {arm or ''} until a person moves the rollout on: {fallback['text']}"
+
+
+def _why(best: str | None, chosen: str | None, floor: float, instead: str) -> str:
     if chosen is None:
         return "nothing is known yet"
     unseen = f" (by the statistics of {instead}: nobody has asked for this one)" if instead else ""

@@ -11,7 +11,7 @@ from itertools import takewhile
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from thrifty.router.records import ARM, AT, CODE, CODES, OPEN, OUTCOME_COST, OUTCOME_VALUE, SEGMENT, SENT, SETTLED, WIDTH
+from thrifty.router.records import ARM, AT, CODE, CODES, GROUPS, OPEN, OUTCOME_COST, OUTCOME_VALUE, SEGMENT, SENT, SETTLED, WIDTH
 from thrifty.router.rows import counted_name, is_shadow
 from thrifty.store.history import Cells, Place
 from thrifty.store.log import Row
@@ -19,11 +19,8 @@ from thrifty.store.log import Row
 if TYPE_CHECKING:
     from thrifty.router.state import State
 
-GROUPS = {"holdout": "holdout", "baseline": "baseline"}
-"""Groups of decisions by their code. All other codes are "routed"; a decision in shadow mode is "shadow", whatever its code."""
-
 GROUP_OF_CODE = tuple(GROUPS.get(code, "routed") for code in CODES)
-"""The same by the number of the code."""
+"""The groups of codes by the number of the code."""
 
 
 class HistoryDeltas:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.router.lags import Lags
-from thrifty.router.records import ARRIVED, CODES, HOLDOUT
+from thrifty.router.records import ARRIVED, CODES, GROUPS
 from thrifty.router.segments import path_of
 from thrifty.router.sequential import RECENT_OUTCOMES, DropTest, Mean, ratios_of
 from thrifty.router.state import State
@@ -44,7 +44,7 @@ SLACK = 0.95
 
 STOP = 0.5
 _EVIDENCE_OF_STOP = 4.0  # from this log R on arms are not blamed for outcomes that may have stopped
-_NOT_ROUTED = [HOLDOUT, CODES.index("newcomer")]
+_NOT_ROUTED = [CODES.index(code) for code in ("newcomer", *GROUPS)]
 
 Key = tuple[str, str, str]
 """Rule, segment, arm."""

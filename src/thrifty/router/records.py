@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import record
 
-CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned")
+CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned", "baseline", "fallback")
 """Why an arm was chosen; a record keeps the number."""
 
 EXPLOIT, EXPLORE, ONLY, HOLDOUT = 0, 1, 2, 4
+GROUPS = {"holdout": "holdout", "baseline": "baseline", "fallback": "baseline"}
+"""Groups of decisions by their code. All other codes are "routed"; in the history, a decision in shadow mode is "shadow"."""
+
 OPEN, DEFAULTED, ARRIVED = 0, 1, 2
 """How a decision stands: without an outcome, with the default one of its deadline, with one that came."""
 

@@ -1,5 +1,6 @@
 """Rehearsal: try a change of arms or settings on a copy before it is logged, down to one decision and one outcome."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def try_changes(arms: Arms, settings: Settings, changes: list[Change]) -> Engine
     for action, body in changes:
         if action == "settings":
             settings = Settings.from_dict(body)
+        elif action == "rollout":
+            settings = replace(settings, mode=body["to"], canary_share=body["share"])
         elif action not in WITHOUT_EFFECT:
             arms.check_change(action, body["arm"], body["price"])
             if action != "reset":
@@ -40,7 +43,9 @@ def try_changes(arms: Arms, settings: Settings, changes: list[Change]) -> Engine
 
 def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
     """Decide once and take one outcome, on statistics of its own; whatever is wrong with a policy becomes a ValueError."""
-    choice = arms.active_at_prices()
+    choice, baseline = arms.active_at_prices(), settings.baseline
+    if baseline and (arms.find(baseline) is None or arms.status[arms.index(baseline)] == "retired"):
+        raise ValueError(f"baseline {baseline!r:.80} is no arm: name one of {', '.join(arms.active())[:300]}, or leave it empty")
     try:
         _check_users_policy(engine, choice, settings)
         sums = SegmentSums(len(arms.names), engine.forgetting)

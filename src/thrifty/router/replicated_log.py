@@ -285,8 +285,7 @@ class ReplicatedLog(StateLog):
 
     def _landed(self, state: State, row: Row, position: int) -> None:
         """A decision of this replica is in the log. Whatever changed since it was made stands before it there, and holds for it."""
-        assert state.history is not None
-        state.history.count_decision(row)
+        state.landed(row)
         records, key = state.records, (row.replica, row.sequence)
         slot = records.slot(key)
         if slot is None:

@@ -200,4 +200,4 @@ def _ask_again(state: State, row: Row, first: int) -> None:
     if state.engine.compiled or state.sequence - first < MOST_INTERPRETED or compile_mode() == "never":
         detail = json.loads(row.detail) if row.detail else {}
         eligible = state.arms.eligible(dict(detail["eligible"])) if "eligible" in detail else None
-        choose(state, row.sequence, state.counted_in(row), eligible)
+        choose(state, row.sequence, state.counted_in(row), eligible, in_canary=row.code not in ("baseline", "fallback"))

@@ -22,6 +22,7 @@ from thrifty.router.recording import load, record_soon
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
 from thrifty.router.reward_histogram import RewardHistogram
+from thrifty.router.rollout import fall_back, move_rollout, rollout
 from thrifty.router.settings import Settings, checked_arms, checked_name, checked_price
 from thrifty.router.snapshots import Snapshots
 from thrifty.router.state import State
@@ -100,6 +101,7 @@ class Router(RouterView):
     def _open(self, fresh: State, store: Any, background: bool) -> None:
         self.name, self.lock, self._background = fresh.name, threading.RLock(), background
         self.rewards = RewardHistogram() if background else None  # for the metrics of a service
+        self.fallback_due = 0, 0.0  # the stage of a rollout that is to fall back, and when this is to be written
         journal = None if store is None else store.journal(fresh.name)
         self._fresh = fresh
         if journal is None:
@@ -146,6 +148,7 @@ class Router(RouterView):
         eligible: Eligible | None = None,
         request_id: str | None = None,
         context: Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> Decision:
         """Choose an arm; returns when the decision is durable.
 
@@ -155,9 +158,11 @@ class Router(RouterView):
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
         request_id : a retry with the same one gets the same decision, among those in memory
         context : values by name, at most 10,000 characters of JSON: kept in the log for offline evaluation; no rule uses it
+        key : in a canary, requests with the same key are all routed or all take the baseline: a customer, a card. Default: the
+            request_id, else the decision's own number. It is not kept
 
         """
-        decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context)
+        decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context, key=key)
         if decision.position:
             self.wait(decision.position)
             self.finish(decision)
@@ -227,8 +232,10 @@ class Router(RouterView):
         while True:
             with self.lock:
                 self._restore_if_stale()
-                if not expire_in_memory(self, most=AT_ONCE):
-                    return
+                more = expire_in_memory(self, most=AT_ONCE)
+                fall_back(self)
+            if not more:
+                return
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
@@ -266,6 +273,9 @@ class Router(RouterView):
 
         make_changes(self, differences)
 
+    rollout = rollout
+    move_rollout = move_rollout
+
     def delete(self, *, by: str = "") -> None:
         """Write into the log that the router is no more; the log stays."""
         make_changes(self, lambda _state: [("delete", {"by": by})])
@@ -295,6 +305,8 @@ class Router(RouterView):
             make_room(self)
         if self.log.position >= self.snapshots.due_at:
             self.snapshots.take_soon(self)
+        if state.guardrail.broken_by is not None and not isinstance(self.log, ReplicatedLog):
+            fall_back(self)
 
     def refresh(self) -> None:
         """Bring the state up to date before a call: restored if the log lost rows, and without decisions past their deadline."""
@@ -305,3 +317,5 @@ class Router(RouterView):
             expire_in_memory(self, most=AT_ONCE)
             if not self._background:
                 expire_cold(self)
+        if state.guardrail.broken_by is not None:
+            fall_back(self)

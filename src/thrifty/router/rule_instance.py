@@ -143,6 +143,17 @@ class RuleInstance:
         self.facts.cast("B")[:] = kept
         return propensity
 
+    def chance(self, sums: SegmentSums, sequence: int, draws: int, place: int) -> float:
+        """The probability that `choose`, asked now, would take the arm of a place; NaN without draws. Nothing moves on."""
+        if sums.forgets:
+            self.look(sums)
+            kept = sums.recollections[self.number].copy()
+            probed = self._probe(sums)
+            sums.recollections[self.number] = kept
+            if probed >= 0:
+                return float(probed == place)
+        return self.weigh(sums, sequence, draws, place) if draws else math.nan
+
     def observe(self, arm: int, reward: float, propensity: float) -> None:
         """Hand an outcome of an arm, numbered as in the segment, to a rule that weighs outcomes by their probability."""
         if self.watcher is not None:

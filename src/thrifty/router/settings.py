@@ -50,8 +50,21 @@ class Settings:
     )
     mode: str = setting(
         "live",
-        'with "shadow" the router decides and logs, while the caller keeps its own choice and reports it with the outcome',
-        words=("live", "shadow"),
+        'with "shadow" the router decides and logs, while the caller keeps its own choice and reports it with the outcome; with '
+        '"canary" a share of the traffic is routed and the rest takes the baseline',
+        words=("live", "canary", "shadow"),
+    )
+    canary_share: float = setting(
+        0.05, "the share of keys (customers, cards, requests) that is routed in a canary", above_low=True, high=0.99
+    )
+    baseline: str = setting(
+        "", "the arm that traffic outside the canary takes, and all traffic after a fallback; empty for the best arm known"
+    )
+    guardrail: str = setting(
+        "canary",
+        'when routed traffic is below the floor beyond doubt, the router falls back to the baseline: "canary" watches a canary, '
+        '"on" also live traffic with a holdout, "off" nothing',
+        words=("canary", "on", "off"),
     )
     holdout: float = setting(
         0.0, "the share of decisions that take the best arm whatever it costs, so that the saving is measured", high=0.99

@@ -82,6 +82,7 @@ def capture(state: State) -> Capture:
         "pruned_before": state.pruned_before,
         "sequences": sorted({**state.sequences, state.replica: state.sequence}.items())[-MOST_REPLICAS:],
         "groups": {name: list(group) for name, group in state.groups.items()},
+        "rollout": {"fallback": state.configuration.fallback, "guardrail": state.guardrail.dump()},
         "counts": [state.decided, state.arrived, state.expired, state.waiting],
         "periods": state.deadlines.dump(state.records),
         "segments": [segment.name for segment in known],
@@ -126,7 +127,10 @@ def load(fresh: State, body: bytes, position: int) -> State:
     state.arms.status = [status for _, _, status in header["arms"]]
     state.arms.newcomers, state.arms.pinned = set(header["newcomers"]), header["pinned"]
     state.configuration.version, state.configuration.deleted = header["version"], header["deleted"]
-    state.pruned_before, state.groups = header["pruned_before"], with_group_squares(header["groups"])
+    state.pruned_before, state.groups = header["pruned_before"], {**state.groups, **with_group_squares(header["groups"])}
+    if "rollout" in header:  # not in snapshots of versions that had no canary
+        state.configuration.fallback = header["rollout"]["fallback"]
+        state.guardrail.load(header["rollout"]["guardrail"])
     state.segments.change(state.settings, state.arms, state.engine)
     state.sequences = dict(header.get("sequences") or [(0, header["sequence"])])
     state.sequence = state.sequences.pop(state.replica, 0)

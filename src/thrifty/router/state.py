@@ -14,6 +14,7 @@ from typing import Any
 from thrifty.router.configuration import Configuration, single_changes
 from thrifty.router.deadlines import Deadlines
 from thrifty.router.engine import Engine, engine_for
+from thrifty.router.guardrail import Guardrail, contrast_of
 from thrifty.router.history import HistoryDeltas
 from thrifty.router.records import (
     ARRIVED,
@@ -21,7 +22,7 @@ from thrifty.router.records import (
     CODE,
     CODES,
     DEFAULTED,
-    HOLDOUT,
+    GROUPS,
     LOGGED,
     OPEN,
     OUTCOME_AT,
@@ -77,9 +78,11 @@ class State:
         self.sequence = 0  # of the last decision made here
         self.sequences: dict[int, int] = {}  # of the last decision of every other replica
         self.decided = self.arrived = self.expired = 0  # decisions, outcomes, and deadlines that passed without one
-        # outcomes, sums of rewards and costs, and of their squares, of both groups, while there is a holdout
-        self.groups: dict[str, list[Any]] = {"routed": [0, 0.0, 0.0, 0.0, 0.0], "holdout": [0, 0.0, 0.0, 0.0, 0.0]}
+        # outcomes, sums of rewards and costs, and of their squares, of all groups, while there is a holdout or a canary
+        self.groups: dict[str, list[Any]] = {name: [0, 0.0, 0.0, 0.0, 0.0] for name in ("routed", "holdout", "baseline")}
+        self.guardrail = Guardrail()
         self._begin(0)
+        self.guardrail.watch(contrast_of(settings), clock.time())
 
     def _begin(self, position: int) -> None:
         """Forget all decisions and statistics; their numbers go on, so that an id never means two of them."""
@@ -151,10 +154,9 @@ class State:
             slot = self.apply_decision(key, made, note)
             self.records.put(slot, "logged", position)
             self.records.put(slot, "position", position)
-            if self.history is not None:
-                self.history.count_decision(row)
+            self.landed(row)
         elif row.kind == CHANGE:
-            self.apply_change(row.code, json.loads(str(row.detail)), position, engine)
+            self.apply_change(row, position, engine)
         else:
             found = self.records.slot(key)
             assert found is not None
@@ -175,6 +177,13 @@ class State:
             self.sequence = key[1]
         return slot
 
+    def landed(self, row: Row) -> None:
+        """Count a decision that has a place in the log, where the order of the log matters."""
+        if self.guardrail.contrast is not None:
+            self.guardrail.decided((row.replica, row.sequence), row.code)
+        if self.history is not None:
+            self.history.count_decision(row)
+
     def due_of(self, at: float, deadline_s: float) -> float:
         """When a decision made at a time falls due, by the monotonic clock. A clock that jumped cannot make that later than now."""
         passed = self.clock.time() - at
@@ -191,7 +200,8 @@ class State:
         value, cost = nan if value is None else value, nan if cost is None else cost
         if self.history is not None:
             self.history.count_outcome(self, slot, row)
-        grouped = self.settings.holdout or numbers[base + CODE] == HOLDOUT
+        code = CODES[numbers[base + CODE]]
+        grouped = self.settings.holdout or self.settings.mode == "canary" or code in GROUPS
         before = _counted(records, slot) if grouped else None
         if sums.forgets:
             sums.count_in(segment)
@@ -203,9 +213,11 @@ class State:
         elif was != ARRIVED:
             self.arrived += 1
         if before is not None:
-            group = self.groups["holdout" if records.get(slot, "code") == HOLDOUT else "routed"]
+            group = self.groups[GROUPS.get(code, "routed")]
             for n, now in enumerate(_counted(records, slot)):
                 group[n] += now - before[n]
+        if was == OPEN and self.guardrail.contrast is not None:
+            self.guardrail.settled(records.key_at(slot), code, row.value)
         if self.engine.weighs_outcomes and was != ARRIVED and not isnan(value):
             self._observe(self.segments.by_number[segment], arm, value, records.get(slot, "propensity"))
 
@@ -215,18 +227,19 @@ class State:
             self.segments.rule(segment).observe(arm, reward, propensity)
             segment = segment.parent
 
-    def apply_change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None = None) -> None:
+    def apply_change(self, row: Row, position: int, engine: Engine | None = None) -> None:
         """Make the changes of a row, each unless it has become impossible: another replica may have been faster."""
-        for each, its_body in single_changes(action, body, self.version):
+        for each, its_body in single_changes(row.code, json.loads(str(row.detail)), self.version):
             if each == "prune":
                 self.pruned_before = max(self.pruned_before, its_body["before"])
                 self._forget_pruned()
             elif self.configuration.apply(each, its_body):
                 self._follow_change(each, its_body, position, engine)
+                self._follow_rollout(each, row.at)
 
     def _follow_change(self, action: str, body: dict[str, Any], position: int, engine: Engine | None) -> None:
         """Bring statistics, rules and deadlines in line with the configuration."""
-        if action in ("create", "settings"):
+        if action in ("create", "settings", "rollout"):
             self.settings = Settings.from_dict(self.configuration.values)
             self.engine = engine or engine_for(self.settings.policy)
         if action == "create":
@@ -236,10 +249,19 @@ class State:
             self.segments.reset(arms)
             forget_outcomes(self.records.table, arms)
             self.reset_at = position
-        elif action not in ("delete", "graduate"):
+        elif action not in ("delete", "graduate", "fallback"):
             self._prepare()
             self.deadlines.begin(self.settings.deadline_s, position)
             self.segments.change(self.settings, self.arms, self.engine)
+
+    def _follow_rollout(self, action: str, at: float) -> None:
+        """Begin the guardrail's test anew where it is about something else now; after a fallback there is none."""
+        if action == "fallback":
+            self.guardrail.stop()
+        elif action in ("create", "rollout") or self.configuration.fallback is None:
+            contrast = contrast_of(self.settings)
+            if action in ("create", "rollout") or contrast != self.guardrail.contrast:
+                self.guardrail.watch(contrast, at)
 
     def _prepare(self) -> None:
         """Load or compile the policy for the arms. Changes of two replicas may not fit together: then decisions are refused."""

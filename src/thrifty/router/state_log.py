@@ -32,6 +32,7 @@ class StateLog:
 
     def add_decision(self, state: State, row: Row, slot: int) -> int:  # noqa: ARG002
         """Write down a decision that was applied; what to `wait` for."""
+        state.landed(row)
         return 0
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:
@@ -117,8 +118,7 @@ class LocalLog(StateLog):
         """See `StateLog`."""
         position, base = self._append(row), slot * WIDTH
         state.records.integers[base + LOGGED] = state.records.integers[base + POSITION] = position
-        if state.history is not None:
-            state.history.count_decision(row)
+        state.landed(row)
         return position
 
     def add_outcome(self, state: State, row: Row, slot: int) -> int:

@@ -71,6 +71,8 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}/frontier", guarded(reading.frontier)),
         Route("/v1/overview", guarded(reading.overview)),
         Route("/v1/events", guarded(reading.events)),
+        Route("/v1/routers/{name}/rollout", guarded(levers.show_rollout), methods=["GET"]),
+        Route("/v1/routers/{name}/rollout", guarded(levers.move_rollout), methods=["POST"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: _http})
 

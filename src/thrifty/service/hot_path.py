@@ -218,7 +218,9 @@ class HotPath:
         started = time.perf_counter()
         eligible = None if asked.eligible is None else {arm.arm: arm.cost for arm in asked.eligible}
         try:
-            decision = router.decide_soon(asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context)
+            decision = router.decide_soon(
+                asked.segment, eligible=eligible, request_id=asked.request_id, context=asked.context, key=asked.key
+            )
         except ValueError as error:
             raise ServiceProblemError(422, "value", str(error)) from None
         if time.perf_counter() - started > COSTLY_S:

@@ -22,6 +22,51 @@ class UndoRequest(Struct, forbid_unknown_fields=True):
     version: Version | None = None
 
 
+class RolloutRequest(Struct, forbid_unknown_fields=True):
+    """Where a rollout is moved; `share` of the keys is routed in a canary, by default as many as before."""
+
+    to: Literal["shadow", "canary", "live"]
+    share: Annotated[float, Meta(gt=0.0, le=0.99)] | None = None
+    version: Version | None = None
+
+
+class RolloutGroupBody(Struct):
+    """One group of a rollout, as far as the guardrail has come."""
+
+    group: str
+    decisions: int
+    outcomes: int
+    mean: float | None
+
+
+class FallbackBody(Struct):
+    """When the guardrail fell back, and why."""
+
+    at: float
+    text: str
+
+
+class RolloutAnswer(Struct):
+    """How far a rollout is; see `thrifty.router.RolloutStatus`."""
+
+    mode: Literal["live", "canary", "shadow"]
+    share: float
+    baseline: str
+    guardrail: Literal["canary", "on", "off"]
+    alpha: float
+    fallback: FallbackBody | None
+    routed: RolloutGroupBody | None
+    compared: RolloutGroupBody | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    waiting: int
+    outcomes_needed: int | None
+    days_needed: float | None
+    text: str
+
+
 class PreviewRequest(Struct, forbid_unknown_fields=True):
     """A change to look at before it is made."""
 

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from thrifty.router import ACTIONS, ConflictError, Router
 from thrifty.service.bodies import name_of, read_body
 from thrifty.service.errors import ServiceProblemError
-from thrifty.service.lever_messages import AlphaRequest, PreviewRequest, UndoRequest
+from thrifty.service.lever_messages import AlphaRequest, PreviewRequest, RolloutRequest, UndoRequest
 from thrifty.service.messages import ArmRequest, decoded
 from thrifty.service.overview import FRESH_S, encode
 from thrifty.service.turns import ChangeTurns, ReadTurns
@@ -47,6 +47,18 @@ class Levers:
         wanted: UndoRequest = await self._read(request, UndoRequest)
         router, by = self._router(request), self.app.who(request.scope)
         return await self._pull(router, lambda: router.undo(wanted.position, by=by, version=wanted.version))
+
+    async def show_rollout(self, request: Request) -> Response:
+        """How far the rollout of a router is."""
+        router = self._router(request)
+        return JSONResponse(await self._reads.run(lambda: router.rollout().to_dict()))
+
+    async def move_rollout(self, request: Request) -> Response:
+        """Move the rollout of a router; this ends a fallback."""
+        wanted: RolloutRequest = await self._read(request, RolloutRequest)
+        router, by = self._router(request), self.app.who(request.scope)
+        await self._pull(router, lambda: router.move_rollout(wanted.to, share=wanted.share, by=by, version=wanted.version))
+        return await self.show_rollout(request)
 
     async def preview(self, request: Request) -> Response:
         """What a change would do; nothing is changed."""

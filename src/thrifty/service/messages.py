@@ -27,13 +27,17 @@ class EligibleArm(Struct, forbid_unknown_fields=True):
 
 
 class DecisionRequest(Struct, forbid_unknown_fields=True):
-    """A request for one decision. `context` (10,000 characters at most) is kept in the log; no rule uses it."""
+    """A request for one decision. `context` (10,000 characters at most) is kept in the log; no rule uses it.
+
+    In a canary all requests with the same `key` (a customer, a card) are routed, or none; it is not kept.
+    """
 
     router: Name
     segment: Annotated[str, Meta(max_length=200)] = ""
     request_id: Text | None = None
     eligible: Annotated[list[EligibleArm], Meta(min_length=1, max_length=1000)] | None = None
     context: dict[str, Any] | None = None
+    key: Text | None = None
 
 
 class OutcomeRequest(Struct, forbid_unknown_fields=True):
@@ -61,7 +65,8 @@ class RouterBody(Struct, forbid_unknown_fields=True):
 
 def _field(each: Described) -> tuple[Any, ...]:
     """A setting of a router as a field of a request."""
-    kind: Any = Literal[each.words] if each.words else Text if each.kind is str else each.kind
+    text = Annotated[str, Meta(max_length=200)] if each.default == "" else Text
+    kind: Any = Literal[each.words] if each.words else text if each.kind is str else each.kind
     limits: dict[str, Any] = {"description": each.meaning}
     if each.kind in (int, float):
         highest = min(each.high, each.high_over_http)

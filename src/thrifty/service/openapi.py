@@ -27,6 +27,8 @@ _TYPES = (
     messages.OutcomeRequest,
     lever_messages.PreviewAnswer,
     lever_messages.PreviewRequest,
+    lever_messages.RolloutAnswer,
+    lever_messages.RolloutRequest,
     messages.RouterList,
     messages.RouterRequest,
     lever_messages.UndoRequest,
@@ -139,10 +141,13 @@ def _lever_paths() -> dict[str, Any]:
         "what a change would do; nothing is changed", ref("PreviewAnswer"), body=ref("PreviewRequest"), errors=_NO_ROUTER
     )
     undo = _lever("undo a change, by another change", "UndoRequest", missing="there is no such router, or no such change")
+    rollout = operation("how far a rollout is", ref("RolloutAnswer"), errors=_NO_ROUTER)
+    move = _lever("move a rollout, which ends a fallback", "RolloutRequest", answer=ref("RolloutAnswer"))
     alpha = _lever("change alpha, and leave all other settings", "AlphaRequest")
     return {
         "/v1/routers/{name}/arms/{change}": {"parameters": [_NAME, change], "post": change_arm},
         "/v1/routers/{name}/alpha": {"parameters": [_NAME], "post": alpha},
+        "/v1/routers/{name}/rollout": {"parameters": [_NAME], "get": rollout, "post": move},
         "/v1/routers/{name}/undo": {"parameters": [_NAME], "post": undo},
         "/v1/routers/{name}/preview": {"parameters": [_NAME], "post": preview},
     }
@@ -193,7 +198,14 @@ def _history_parameters() -> list[dict[str, Any]]:
     ]
 
 
-def _lever(summary: str, body: str, *, missing: str = "there is no such router", optional_body: bool = False) -> dict[str, Any]:
-    """An operation that changes a router, and answers with the router as it is then."""
+def _lever(
+    summary: str,
+    body: str,
+    *,
+    missing: str = "there is no such router",
+    optional_body: bool = False,
+    answer: dict[str, Any] = _OBJECT,
+) -> dict[str, Any]:
+    """An operation that changes a router, and answers with the router as it is then, or with another answer."""
     errors = {"404": missing, "409": "the router has changed since, or later changes are in the way"}
-    return operation(summary, _OBJECT, body=ref(body), errors=errors, role="admin", optional_body=optional_body)
+    return operation(summary, answer, body=ref(body), errors=errors, role="admin", optional_body=optional_body)
