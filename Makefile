@@ -6,15 +6,15 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test soak mutate check bench docs clean
+.PHONY: help run serve test soak mutate check bench docs screenshots clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: $(READY) ## set up, then reproduce the paper at a small size and write a report
 	$(BIN)/thrifty reproduce --quick
 
-serve: $(READY) ## set up, then run the decision service with simulated SMS traffic: http://127.0.0.1:8321/docs
+serve: $(READY) ## set up, then run the decision service with simulated SMS traffic: http://127.0.0.1:8321
 	$(BIN)/thrifty serve --traffic --log-level warning
 
 soak: $(READY) ## the long tests: fifty kills each under load; 100,000 steps of the router and its twin; 100,000 random requests
@@ -28,6 +28,7 @@ mutate: $(READY) ## put small faults into the rooms that decide, count those tha
 # A file's tests stay on one core, so that no kernel is compiled twice; but schemathesis gives all its cases one name, and then only one would run.
 # It waits more than it computes, so it runs beside the others.
 test: check ## set up, check, and run every test
+	@$(BIN)/python -m tests.dashboard.browser
 	@$(BIN)/pytest -n 0 tests/service/test_schema.py > $(VENV)/schema.log 2>&1 & schema=$$!; \
 	$(BIN)/pytest --dist loadfile --ignore tests/service/test_schema.py; others=$$?; \
 	wait $$schema; apart=$$?; cat $(VENV)/schema.log; exit $$((others + apart))
@@ -50,6 +51,9 @@ bench: $(READY) ## measure against C and the peers, and write docs/benchmarks.md
 docs: $(DOCS_READY) ## set up, then build the documentation into site/; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html; for the search, serve it: $(BIN)/python -m http.server --directory site"
+
+screenshots: $(READY) ## take pictures of every page of the dashboard, with simulated traffic, into docs/assets/dashboard (5 minutes)
+	$(BIN)/python -m tests.dashboard.screenshots
 
 clean: ## remove the environment, the caches and the built documentation
 	rm -rf $(VENV) site .mutation .pytest_cache .mypy_cache .ruff_cache .hypothesis

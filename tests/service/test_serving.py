@@ -156,7 +156,7 @@ def traffic(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
         pipe.close()
 
 
-def test_traffic_has_a_store_and_a_router_of_its_own(traffic: tuple[Any, str], tmp_path: Path) -> None:
+def test_traffic_has_a_store_and_routers_of_its_own(traffic: tuple[Any, str], tmp_path: Path) -> None:
     process, url = traffic
 
     def decided() -> bool:
@@ -166,12 +166,13 @@ def test_traffic_has_a_store_and_a_router_of_its_own(traffic: tuple[Any, str], t
         except httpx.TransportError:
             return False
         return any(
-            line.startswith('thrifty_decisions_total{router="sms-demo"}') and not line.endswith(" 0") for line in text.splitlines()
+            line.startswith('thrifty_decisions_total{router="sms-demo-gb"}') and not line.endswith(" 0")
+            for line in text.splitlines()
         )
 
     wait_until(decided, 120.0)
     assert (tmp_path / "thrifty-demo.db").exists()
-    assert httpx.get(f"{url}/v1/routers").json()["routers"] == ["sms-demo"]
+    assert httpx.get(f"{url}/v1/routers").json()["routers"] == ["sms-demo-gb", "sms-demo-in", "sms-demo-us"]
 
 
 def test_every_flag_of_serve_is_a_setting(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from thrifty.cli import keys
 from thrifty.cli.router_frontier import router_frontier
 
-DEMO_STORE, DEMO_ROUTER = "sqlite:///thrifty-demo.db", "sms-demo"
-"""The store and the router of --traffic."""
+DEMO_STORE, DEMO_ROUTERS = "sqlite:///thrifty-demo.db", "sms-demo"
+"""The store of --traffic, and how the names of its routers begin."""
 
 
 def add_to(commands: Any) -> None:
@@ -53,16 +53,17 @@ def run(options: argparse.Namespace) -> None:
     file = None if options.config is None else ConfigFile.load(flags, options.config)
     config = Config.load(flags) if file is None else file.config
     if options.traffic and file is not None and file.routers:
-        raise ValueError(f"--traffic has a router of its own and {options.config} declares others: leave out one of them")
+        raise ValueError(f"--traffic has routers of its own and {options.config} declares others: leave out one of them")
     if options.traffic and config.store == Config.store and flags["store"] is None and "THRIFTY_STORE" not in os.environ:
         config = replace(config, store=DEMO_STORE)
     processes: list[subprocess.Popen[bytes]] = []
     frontier = None if find_spec("polars") is None else router_frontier  # the extra `replay`
 
     def send_traffic(url: str) -> None:
-        print(f"serving on {url}, with simulated traffic; see {url}/docs; Ctrl-C ends it", flush=True)
+        what = "with simulated traffic: open it in a browser; an outage begins after two minutes"
+        print(f"serving on {url}, {what}; Ctrl-C ends it", flush=True)
         environment = {**os.environ, "THRIFTY_KEY": config.admin_key}
-        processes.append(subprocess.Popen([sys.executable, "-m", "thrifty.cli.traffic", url, DEMO_ROUTER], env=environment))
+        processes.append(subprocess.Popen([sys.executable, "-m", "thrifty.cli.traffic", url], env=environment))
 
     try:
         if options.traffic:
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
 
 def check_demo_store(store: Any) -> None:
     """Raise a ValueError when a store holds routers that --traffic did not make."""
-    others = sorted(set(store.routers()) - {DEMO_ROUTER})
+    others = sorted(name for name in store.routers() if not name.startswith(DEMO_ROUTERS))
     if others:
         raise ValueError(
             f"--traffic sends simulated outcomes and needs a store of its own, but this one has the router {others[0]!r}: "

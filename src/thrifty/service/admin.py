@@ -17,6 +17,7 @@ from starlette.routing import Route
 from thrifty.router import Router
 from thrifty.service.alert_routes import AlertRoutes
 from thrifty.service.bodies import name_of, read_body
+from thrifty.service.dashboard.routes import dashboard_routes
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.history import show_history
 from thrifty.service.key_routes import KeyRoutes
@@ -74,6 +75,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}/rollout", guarded(levers.show_rollout), methods=["GET"]),
         Route("/v1/routers/{name}/rollout", guarded(levers.move_rollout), methods=["POST"]),
     ]
+    routes += dashboard_routes(app, answered, guarded)
     return Starlette(routes=routes, exception_handlers={HTTPException: _http})
 
 

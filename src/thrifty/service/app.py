@@ -18,6 +18,7 @@ from thrifty.service.alerts import Alerts
 from thrifty.service.bodies import Receive, read_body
 from thrifty.service.config import Config
 from thrifty.service.connections import Connections
+from thrifty.service.dashboard.pulse import Pulse
 from thrifty.service.declarations import ConfigFile
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.events import Events
@@ -62,7 +63,7 @@ class App:
         self.config, self.store = config, store
         self.access = Access(config, store)
         self.checks, self.connections = RequestChecks(config), Connections(config)
-        self.routers = Routers(store)
+        self.routers, self.pulse = Routers(store), Pulse()
         self.reconciler = None if file is None else Reconciler(self.routers, file)
         self.alerts = Alerts(config, store, self.routers)
         self.started = self.draining = False
@@ -210,6 +211,7 @@ class App:
     def _look_around(self) -> None:
         """Deadlines, uses of keys, old decisions, routers and keys of other replicas."""
         self.routers.expire()
+        self.pulse.sample(self.routers.all())
         if time.monotonic() >= self._note_uses_at:
             self._note_uses_at = time.monotonic() + NOTE_USES_S
             self.access.note_uses()

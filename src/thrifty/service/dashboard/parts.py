@@ -1,0 +1,277 @@
+"""The parts of the pages: what each shows, as content for its template."""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from thrifty.router import Router
+from thrifty.service.dashboard import numbers
+from thrifty.service.dashboard.picture import arms_picture
+from thrifty.service.dashboard.series import Cell, Timeline, line_chart, share_chart, spark, timeline_of
+from thrifty.service.dashboard.sources import CHANGES, Sources
+from thrifty.service.dashboard.tables import cut, table_view, whole_number
+from thrifty.service.dashboard.what_if import frontier_chart
+
+if TYPE_CHECKING:
+    from thrifty.service.app import App
+
+SIZES = ("wide", "narrow")
+RANGES = {
+    "live": ("minute", 60.0, 15, "by minute"),
+    "hours": ("minute", 60.0, 180, "by minute"),
+    "day": ("hour", 3600.0, 24, "by hour"),
+    "month": ("day", 86_400.0, 30, "by day"),
+    "year": ("day", 86_400.0, 365, "by day"),
+}
+"""Step of the history, its seconds, how many steps, and how that is called. A whole router has "live" in steps of 5 s."""
+
+ARM_COLUMNS = ("arm", "cost", "mean", "decisions", "outcomes", "borrowed", "spent")
+SEGMENT_COLUMNS = ("segment", "decisions", "quality", "spend")
+ROLES_TEXT = (
+    ("decide", "ask for decisions"),
+    ("outcome", "report outcomes"),
+    ("view", "read everything"),
+    ("admin", "do everything"),
+)
+
+Content = dict[str, Any]
+
+
+class Parts:
+    """One method for each part; all run in worker threads."""
+
+    def __init__(self, app: "App") -> None:
+        self.app, self.sources = app, Sources(app)
+
+    # -- all routers -------------------------------------------------------------------------------------------------
+
+    def overview(self, _query: Mapping[str, str]) -> Content:
+        """All routers in one table."""
+        known = self.sources.overview()
+        rows = [self._overview_row(row) for row in known["routers"]]
+        decisions = sum(row["decisions_per_minute"] or 0.0 for row in rows)
+        alarms = sum(len(row["alarms"]) for row in rows)
+        totals = f"{_number(len(rows), 'router')}, {numbers.per_minute(decisions)} decisions a minute, {_number(alarms, 'alarm')}."
+        return {"store": known["store"], "quarantined": known["quarantined"], "routers": rows, "totals": totals}
+
+    def _overview_row(self, row: Mapping[str, Any]) -> Content:
+        return {
+            **row,
+            "href": f"/routers/{quote(row['name'], safe='')}",
+            "alpha": f"{row['alpha']:g}",
+            "arms": _number(row["arms"], "arm"),
+            "segments": _number(row["segments"], "segment"),
+            "alarms": [titled(alarm) for alarm in row["alarms"]],
+            "bullet": bullet(row["quality"], row["quality_low"], row["quality_high"], row["floor"]),
+            "spark": spark([cell.decisions for cell in self.app.pulse.totals(row["name"])]),
+        }
+
+    def alerts(self, _query: Mapping[str, str]) -> Content:
+        """The alarms of all routers, newest first."""
+        return {"alerts": [titled(alert) for alert in self.sources.alerts()]}
+
+    def keys(self) -> Content:
+        """All keys of the store; never the keys themselves or their digests."""
+        access, now = self.app.access, time.time()
+        keys = [{**key._asdict(), "expired": key.expires_at is not None and now >= key.expires_at} for key in access.listed()]
+        for key in keys:
+            del key["digest"]
+        return {"keys": keys, "required": access.keys.required, "roles": ROLES_TEXT}
+
+    # -- one router or segment ---------------------------------------------------------------------------------------
+
+    def tags(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
+        """The settings that matter, beside the name."""
+        settings, arms = router.settings, router.arms
+        pinned = None if arms.pinned is None else arms.names[arms.pinned]
+        facts = {"mode": settings.mode, "alpha": f"{settings.alpha:g}", "policy": settings.policy, "version": router.version}
+        return {**facts, "pinned": pinned, "segment": segment}
+
+    def head(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
+        """The figures and the sentence."""
+        row = self.sources.glance(router) if segment is None else self.sources.segment_glance(router, segment)
+        known = router.explain(segment or "").to_dict()
+        alerts = [titled(alert) for alert in self.sources.alarms(router.name)]
+        outcomes = row["outcomes"]
+        return {
+            **row,
+            "why": known["why"],
+            "borrowing": _borrowing(known, segment) if segment else "",
+            "alerts": [alert for alert in alerts if not segment or not alert["segment"] or alert["segment"] == segment],
+            "spend_each": f"{numbers.money(row['spend'] / outcomes)} each" if outcomes else "nothing spent yet",
+            "bullet": bullet(row["quality"], row["quality_low"], row["quality_high"], row["floor"]),
+        }
+
+    def picture(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+        """Arms by price and success rate."""
+        known = router.explain(segment or "").to_dict()
+        many = segment is None and len(router.segments()) > 1
+        note = "All segments together; each segment decides by its own estimates." if many else ""
+        return {"drawn": arms_picture(known, _size(query)), "note": note}
+
+    def arms(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+        """The table of arms."""
+        known, pins = router.explain(segment or "").to_dict(), router.arms
+        pinned = None if pins.pinned is None else pins.names[pins.pinned]
+        shown, view = cut(known["arms"], table_view(query, columns=ARM_COLUMNS, sort="cost"), name="arm")
+        total = sum(arm["decisions"] for arm in known["arms"])
+        rows = [
+            {
+                **arm,
+                "chosen": arm["arm"] == known["chosen"],
+                "pinned": arm["arm"] == pinned,
+                "share": arm["decisions"] / total if total else 0.0,
+                "marks": _marks(arm, known, pinned),
+                "bullet": bullet(arm["mean"], arm["low"], arm["high"], known["floor"]),
+            }
+            for arm in shown
+        ]
+        return {"arms": rows, "view": view, "segment": segment, "version": router.version}
+
+    def series(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+        """Charts over time."""
+        wanted = query.get("range", "live")
+        timeline, step = self._timeline(router, segment, wanted if wanted in RANGES else "live")
+        if not any(cell.decisions for cell in timeline.totals()):
+            return {"empty": "No decision in this span.", "share": None, "lines": [], "step": step}
+        floor = router.explain(segment or "").floor
+        minutes = timeline.step_s / 60.0
+        per, unit = (1.0, "") if minutes >= 60.0 else (minutes, " a minute")
+        lines = [
+            line_chart(
+                "Quality",
+                timeline,
+                lambda cell: cell.rewards / cell.outcomes if cell.outcomes else None,
+                shown=numbers.rate,
+                reference=(floor, f"dashed: floor now, {numbers.rate(floor)}") if floor else None,
+                from_zero=False,
+            ),
+            line_chart(f"Spend{unit}", timeline, lambda cell: cell.costs / per, shown=numbers.money),
+            line_chart(f"Decisions{unit}", timeline, lambda cell: cell.decisions / per, shown=numbers.per_minute),
+        ]
+        return {"empty": "", "share": share_chart(timeline, _size(query)), "lines": lines, "step": step}
+
+    def _timeline(self, router: Router, segment: str | None, wanted: str) -> tuple[Timeline, str]:
+        known = [(arm.cost if arm.cost is not None else float("inf"), arm.arm) for arm in router.explain(segment or "").arms]
+        arms = [name for _, name in sorted(known)]
+        if wanted == "live" and segment is None:
+            return self.app.pulse.timeline(router.name, arms), "by five seconds"
+        name, step_s, steps, text = RANGES[wanted]
+        start = (time.time() // step_s - steps + 1) * step_s
+        rows = self.sources.history(router, segment, step=name, since=start, until=start + steps * step_s)
+        return timeline_of(rows, arms, start=start, step_s=step_s, steps=steps), text
+
+    def frontier(self, router: Router, _segment: str | None, query: Mapping[str, str]) -> Content:
+        """What another alpha would do."""
+        (found, note), alpha = self.sources.frontier(router), router.settings.alpha
+        content = {"note": note, "alpha": f"{alpha:g}", "version": router.version}
+        if not found:
+            return {**content, "rows": [], "drawn": None, "at": 0}
+        drawn, rows, at = frontier_chart(found, alpha, _size(query))
+        return {**content, "drawn": drawn, "rows": rows, "at": at}
+
+    def segments(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+        """The table of segments, or of those below one."""
+        view = table_view(query, columns=SEGMENT_COLUMNS, sort="-decisions")
+        rows, view = self.sources.segments(router, segment, view)
+        return {"rows": [{**row, "href": segment_link(router.name, row["segment"])} for row in rows], "view": view}
+
+    def decisions(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
+        """The last decisions."""
+        rows = self.sources.decisions(router, segment)
+        return {"rows": [{**row, "href": segment_link(router.name, row["segment"]), "result": _result(row)} for row in rows]}
+
+    def changes(self, router: Router, _segment: str | None, query: Mapping[str, str]) -> Content:
+        """The last changes, with who made them."""
+        before = whole_number("offset", query.get("offset", "0"))
+        found = self.sources.changes(router, before or None)
+        rows = found[:CHANGES]
+        more = rows[-1]["position"] if len(found) > len(rows) else None
+        return {"rows": rows, "more": more, "later": before, "version": router.version}
+
+
+def bullet(mean: float | None, low: float | None, high: float | None, floor: float | None) -> dict[str, float | None] | None:
+    """An interval on a scale of a hundred steps with the floor in its middle, or to the right of it; None without an estimate.
+
+    >>> bullet(0.9, 0.8, 1.0, 0.8)
+    {'mean': 75.0, 'low': 50.0, 'high': 100.0, 'floor': 50.0}
+    """
+    if mean is None:
+        return None
+    start = max(0.0, 2.0 * floor - 1.0) if floor else 0.0
+
+    def at(value: float) -> float:
+        return round(100.0 * (min(max(value, start), 1.0) - start) / (1.0 - start), 2) if start < 1.0 else 100.0
+
+    return {
+        "mean": at(mean),
+        "low": at(mean if low is None else low),
+        "high": at(mean if high is None else high),
+        "floor": at(floor) if floor else None,
+    }
+
+
+def segment_link(router: str, segment: str) -> str:
+    """The address of a segment's page. A browser resolves the parts . and .. of a path, so such a name goes into the query.
+
+    >>> segment_link("sms", "DE/o2?"), segment_link("sms", "a/..")
+    ('/routers/sms/segments/DE/o2%3F', '/routers/sms/segments/?segment=a%2F..')
+    """
+    base = f"/routers/{quote(router, safe='')}/segments/"
+    parts = segment.split("/")
+    if any(part in (".", "..") for part in parts):
+        return f"{base}?segment={quote(segment, safe='')}"
+    return base + "/".join(quote(part, safe="") for part in parts)
+
+
+def titled(alert: Mapping[str, Any]) -> Content:
+    """An alert with the name of its rule as a title."""
+    rule = str(alert["rule"])
+    return {**alert, "title": rule[:1].upper() + rule[1:]}
+
+
+def _result(row: Mapping[str, Any]) -> str:
+    """The outcome of a decision in words."""
+    outcome = row["outcome"]
+    if outcome is None:
+        return "waiting"
+    reward = outcome["reward"]
+    text = "void" if reward is None else "success" if reward == 1.0 else "failure" if reward == 0.0 else numbers.rate(reward)
+    text += ", by default" if outcome["default"] else ""
+    return text if outcome["arm"] == row["arm"] else f"{text} of {outcome['arm']}"
+
+
+def _marks(arm: Mapping[str, Any], known: Mapping[str, Any], pinned: str | None) -> list[dict[str, str]]:
+    marks = [("chosen", "chosen")] if arm["arm"] == known["chosen"] else []
+    marks += [("best", "")] if arm["arm"] == known["best_arm"] else []
+    marks += [("pinned", "chosen")] if arm["arm"] == pinned else []
+    marks += [("newcomer", "")] if arm["newcomer"] else []
+    marks += [(arm["status"], "warn")] if arm["status"] != "active" else []
+    return [{"text": text, "style": style} for text, style in marks]
+
+
+def _borrowing(known: Mapping[str, Any], segment: str) -> str:
+    """What a segment takes from those above it, in a sentence."""
+    borrowed = sum(arm["borrowed"] for arm in known["arms"])
+    own = sum(arm["remembered"] for arm in known["arms"])
+    if known["decided_by"] != segment:
+        return f"Nobody has asked for this segment yet: it decides by the statistics of {known['decided_by'] or 'all segments'}."
+    if borrowed <= 0.0:
+        return f"It rests on its own {numbers.count(own)} outcomes and borrows nothing."
+    above = segment.rpartition("/")[0] or "all segments"
+    part = numbers.share(borrowed / (borrowed + own))
+    amounts = f"{numbers.count(borrowed)} outcomes beside {numbers.count(own)} of its own"
+    return f"Of the evidence {part} is borrowed from above ({above}): {amounts}."
+
+
+def _size(query: Mapping[str, str]) -> str:
+    size = query.get("size", "wide")
+    return size if size in SIZES else "wide"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+__all__ = ["Cell", "Parts", "bullet", "segment_link", "titled"]

@@ -1,0 +1,170 @@
+"""Levers in a real browser: each asks for confirmation with what it will do, is in the log, and can be undone."""
+
+import re
+from collections.abc import Callable
+
+import httpx
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import Watched
+from tests.dashboard.test_pages import assert_accessible, decide, filled, make
+
+Visit = Callable[..., Watched]
+
+
+def router_page(visit: Visit, api: httpx.Client, name: str, **options: object) -> Page:
+    """The page of a router of its own with some outcomes."""
+    make(api, name, {"alder": 2.0, "birch": 1.0, "cedar": 3.0})
+    decide(api, name, ["DE"] * 30)
+    return filled(visit(**options).open(f"/routers/{name}"))
+
+
+def shown(api: httpx.Client, name: str) -> dict[str, object]:
+    found: dict[str, object] = api.get(f"/v1/routers/{name}").json()
+    return found
+
+
+def status(api: httpx.Client, name: str, arm: str) -> object:
+    return shown(api, name)["arms"][arm]["status"]  # type: ignore[index]
+
+
+def pull(page: Page, button: str, action: str | None = None, *, within: str = "table[data-of=arms]", **fields: str) -> None:
+    """Open a lever, choose an action, fill in its fields, read what it will do, and confirm."""
+    page.locator(within).get_by_role("button", name=button).click()
+    dialog = page.locator("#lever-dialog")
+    if action is not None:
+        dialog.get_by_role("radio", name=re.compile(f"^{action}")).check()
+    for label, value in fields.items():
+        dialog.get_by_label(label.replace("_", " ")).fill(value)
+    expect(dialog.locator("#lever-preview")).not_to_be_empty()
+    expect(dialog.locator("#lever-confirm")).to_be_enabled()
+    dialog.locator("#lever-confirm").click()
+    expect(dialog).to_be_hidden()
+
+
+def undo(page: Page) -> None:
+    """Undo by the message that follows a change."""
+    page.locator("#toast-undo").click()
+    expect(page.locator("#lever-preview")).to_contain_text("taken back")
+    page.locator("#lever-confirm").click()
+    expect(page.locator("#toast-text")).to_have_text("Undone.")
+
+
+def test_pause_says_what_it_will_do_and_can_be_undone(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "pausing")
+    pull(page, "Change birch", "Pause")
+    assert status(api, "pausing", "birch") == "paused"
+    expect(page.locator("tr.paused th bdi")).to_have_text("birch")
+    undo(page)
+    assert status(api, "pausing", "birch") == "active"
+    expect(page.locator("tr.paused")).to_have_count(0)
+    expect(page.locator("[data-part=changes] tbody tr").first).to_contain_text("127.0.0.1")
+
+
+def test_resume_can_be_undone(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "resuming")
+    api.post("/v1/routers/resuming/arms/birch:pause").raise_for_status()
+    expect(page.locator("tr.paused th bdi")).to_have_text("birch")
+    pull(page, "Change birch", "Resume")
+    assert status(api, "resuming", "birch") == "active"
+    undo(page)
+    assert status(api, "resuming", "birch") == "paused"
+
+
+def test_a_price_is_changed_and_changed_back(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "pricing")
+    pull(page, "Change birch", "Change price", New_price="1.5")
+    assert shown(api, "pricing")["arms"]["birch"]["price"] == 1.5  # type: ignore[index]
+    undo(page)
+    assert shown(api, "pricing")["arms"]["birch"]["price"] == 1.0  # type: ignore[index]
+
+
+def test_pin_and_unpin_can_be_undone(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "pinning")
+    pull(page, "Change alder", "Pin")
+    assert shown(api, "pinning")["pinned"] == "alder"
+    expect(page.locator("[data-part=tags]")).to_contain_text("pinned: alder")
+    undo(page)
+    assert shown(api, "pinning")["pinned"] is None
+    expect(page.locator("[data-part=tags]")).not_to_contain_text("pinned")
+    api.post("/v1/routers/pinning/arms/alder:pin").raise_for_status()
+    expect(page.locator("[data-part=tags]")).to_contain_text("pinned: alder")
+    pull(page, "Change alder", "Unpin")
+    assert shown(api, "pinning")["pinned"] is None
+
+
+def test_an_arm_is_added_and_retired(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "adding")
+    pull(page, "Change…", "Add an arm", within="[data-part=tags]", Name="<b>fir</b>", Price="0.5")
+    assert status(api, "adding", "<b>fir</b>") == "active"
+    undo(page)
+    assert status(api, "adding", "<b>fir</b>") == "retired"
+    pull(page, "Change cedar", "Retire")
+    assert status(api, "adding", "cedar") == "retired"
+    undo(page)
+    assert status(api, "adding", "cedar") == "active"
+
+
+def test_alpha_is_changed_and_changed_back(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "willing")
+    pull(page, "Change…", "Change alpha", within="[data-part=tags]", New_alpha="0.25")
+    assert shown(api, "willing")["alpha"] == 0.25
+    expect(page.locator("[data-part=tags]")).to_contain_text("alpha 0.25")
+    undo(page)
+    assert shown(api, "willing")["alpha"] == 0.1
+
+
+def test_the_statistics_of_an_arm_are_reset(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "resetting")
+    pull(page, "Change birch", "Reset statistics")
+    known = api.get("/v1/routers/resetting/segments").json()["all"]["arms"]
+    assert {arm["arm"]: arm["remembered"] for arm in known}["birch"] == 0
+
+
+def test_the_slider_shows_another_alpha_and_a_lever_takes_it_over(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "dragging")
+    slider = page.get_by_role("slider")
+    before = page.locator("#alpha-value").inner_text()
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    after = page.locator("#alpha-value").inner_text()
+    assert float(after) > float(before)
+    expect(page.locator("#what-if-quality-interval")).to_contain_text("to")
+    page.get_by_role("button", name="Use this alpha…").click()
+    expect(page.locator("#lever-preview")).not_to_be_empty()
+    page.locator("#lever-confirm").click()
+    expect(page.locator("[data-part=tags]")).to_contain_text(f"alpha {after}")
+    assert shown(api, "dragging")["alpha"] == float(after)
+
+
+def test_a_change_that_somebody_else_made_in_between_is_not_overwritten(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "racing", expected={409})
+    page.locator("table[data-of=arms]").get_by_role("button", name="Change birch").click()
+    expect(page.locator("#lever-confirm")).to_be_enabled()
+    api.post("/v1/routers/racing/arms/alder:pause").raise_for_status()
+    page.locator("#lever-confirm").click()
+    expect(page.locator("#lever-error")).to_contain_text("look again")
+    assert status(api, "racing", "birch") == "active"
+
+
+def test_a_lever_can_be_left_with_escape_and_is_accessible(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "leaving")
+    page.locator("table[data-of=arms]").get_by_role("button", name="Change birch").click()
+    expect(page.locator("#lever-preview")).not_to_be_empty()
+    assert_accessible(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#lever-dialog")).to_be_hidden()
+    assert status(api, "leaving", "birch") == "active"
+
+
+def test_a_wrong_price_cannot_be_confirmed(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "wrong", expected={422})
+    page.locator("table[data-of=arms]").get_by_role("button", name="Change birch").click()
+    page.locator("#lever-dialog").get_by_role("radio", name=re.compile("^Change price")).check()
+    for wrong in ("abc", "1e999", "", "-1"):
+        page.get_by_label("New price").fill(wrong)
+        expect(page.locator("#lever-confirm")).to_be_disabled()
+        page.wait_for_timeout(400)
+        expect(page.locator("#lever-confirm")).to_be_disabled()
+    expect(page.locator("#lever-error")).to_contain_text("price")
