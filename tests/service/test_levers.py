@@ -1,6 +1,8 @@
 """Levers: previews change nothing, changes meant for another version are refused, and what was done can be undone."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +188,33 @@ def test_a_view_key_previews_and_pulls_no_lever(tmp_path: Path) -> None:
             assert client.post(f"/v1/routers/sms/{lever}", json=body).status_code == 401
         client.post("/v1/routers/sms/alpha", json={"alpha": 0.1}, headers=admin)
         assert client.get("/v1/routers/sms/changes", headers=view).json()["changes"][0]["by"].startswith("a@")
+
+
+def test_of_two_replicas_one_change_meant_for_a_version_holds(tmp_path: Path, postgres: Postgres) -> None:
+    url = postgres.database()
+    with running(tmp_path, store=url) as one, running(tmp_path, store=url) as other:
+        one.put("/v1/routers/sms", json=SMS)
+        while other.get("/v1/routers/sms").status_code != 200:
+            time.sleep(0.02)
+        for turn in range(10):
+            version = one.get("/v1/routers/sms").json()["version"]
+            while other.get("/v1/routers/sms").json()["version"] != version:
+                time.sleep(0.005)
+            with ThreadPoolExecutor(2) as pool:
+                wanted = [
+                    (client, {"alpha": 0.1 + turn / 100 + n / 1000, "version": version}) for n, client in enumerate((one, other))
+                ]
+                answers = list(pool.map(lambda each: each[0].post("/v1/routers/sms/alpha", json=each[1]), wanted))
+            assert sorted(answer.status_code for answer in answers) == [200, 409], [answer.text for answer in answers]
+            won = next(body["alpha"] for (_, body), answer in zip(wanted, answers, strict=True) if answer.status_code == 200)
+            for client in (one, other):
+                while client.get("/v1/routers/sms").json()["version"] == version:
+                    time.sleep(0.005)
+                assert client.get("/v1/routers/sms").json()["alpha"] == won
+        newest = changes(other, "/v1/routers/sms")
+        listed = [each for each in newest if each["undo"] is not None]
+        assert len(listed) == 1  # the last of ten changes of the same setting
+        with ThreadPoolExecutor(2) as pool:
+            undone = list(pool.map(lambda each: undo(each, "/v1/routers/sms", listed[0]["position"]), (one, other)))
+        assert sorted(answer.status_code for answer in undone) == [200, 409]
+        assert changes(one, "/v1/routers/sms") == changes(other, "/v1/routers/sms")

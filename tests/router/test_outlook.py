@@ -1,0 +1,141 @@
+"""Looking from outside: copies are whole while others decide and change, and a preview says what the change then does."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from thrifty.router import ConflictError, Router, outlook
+from thrifty.router.outlook import copy_sums
+
+ARMS = {"a": 0.5, "b": 0.3, "c": 0.1}
+
+
+def filled(rewards: dict[str, float], store: Any = None, **settings: Any) -> Router:
+    router = Router(ARMS, 0.05, **{"policy": "cs-ucb", "store": store, "name": "sms", **settings})
+    rng = np.random.default_rng(1)
+    for n in range(150):
+        made = router.decide(("DE/o2", "FR")[n % 2], eligible=["abc"[n % 3]])
+        router.record(made.id, float(rng.random() < rewards[made.arm]))
+    return router
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"action": "alpha", "alpha": 0.5},
+    {"action": "pause", "arm": "a"},
+    {"action": "price", "arm": "a", "price": 0.01},
+    {"action": "pin", "arm": "c"},
+    {"action": "retire", "arm": "b"},
+]
+
+
+@pytest.mark.parametrize("policy", ["cs-ucb", "cs-ucb+restart"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change["action"]))
+def test_a_preview_says_what_the_change_then_does(change: dict[str, Any], policy: str) -> None:
+    router = filled({"a": 0.95, "b": 0.9, "c": 0.6}, policy=policy)
+    for segment in ("FR", "DE/o2"):
+        promised = router.preview(**change, segment=segment)
+        assert promised["before"]["arm"] == router.explain(segment).chosen
+        twin = filled({"a": 0.95, "b": 0.9, "c": 0.6}, policy=policy)
+        if change["action"] == "alpha":
+            twin.adjust(alpha=change["alpha"])
+        else:
+            twin.change(**change)
+        after = twin.explain(segment)
+        arm = next(each for each in after.arms if each.arm == after.chosen)
+        assert promised["after"]["arm"] == after.chosen
+        assert promised["after"]["quality"] == pytest.approx(arm.mean)
+        assert promised["after"]["cost"] == arm.cost
+
+
+def test_a_preview_of_all_segments_weighs_them_by_their_decisions() -> None:
+    router = filled({"a": 1.0, "b": 1.0, "c": 1.0})
+    for _ in range(100):
+        router.record(router.decide("FR", eligible=["c"]).id, 0.0)
+    found = router.preview("alpha", alpha=1.0)
+    assert (found["segments"], found["covered"]) == (2, 1.0)
+    assert found["before"]["arm"] is None  # FR has left c
+    parts = [router.preview("alpha", alpha=1.0, segment=name)["after"]["quality"] for name in ("FR", "DE/o2")]
+    assert found["after"]["quality"] == pytest.approx((175 * parts[0] + 75 * parts[1]) / 250)
+
+
+def test_a_preview_refuses_what_the_change_would_refuse() -> None:
+    router = filled({"a": 0.9, "b": 0.9, "c": 0.9})
+    for wrong in ({"action": "pause", "arm": "x"}, {"action": "paint"}, {"action": "alpha"}, {"action": "alpha", "alpha": 2.0}):
+        with pytest.raises(ValueError, match=r"."):
+            router.preview(**wrong)
+    for arm in "ab":
+        router.change("pause", arm)
+    with pytest.raises(ValueError, match="the last active one"):
+        router.preview("pause", "c")
+
+
+def test_copies_are_whole_while_others_decide_and_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlook, "PIECE_BYTES", 1)  # a row at a time: everything happens in between
+    router, stop = filled({"a": 0.9, "b": 0.9, "c": 0.9}, policy="cs-ucb+restart"), threading.Event()
+
+    def work() -> None:
+        n = 0
+        while not stop.is_set():
+            router.record(router.decide(f"s{n % 30}").id, 1.0)
+            if n % 20 == 0:
+                router.adjust(alpha=0.01 + (n % 7) / 100)
+            if n % 33 == 0:
+                router.change("add", f"new{n}", price=0.2)
+            n += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(20):
+            copied = copy_sums(router)
+            assert copied.sums.shape == (len(copied.names), len(copied.arms.names))
+            assert (copied.own("sent") >= -30).all()  # rows are a little apart
+            assert copied.sums["seen"][0].sum() <= copied.sums["sent"][0].sum()
+            router.summary()
+            router.segment_table(sort="saving")
+            router.recent_decisions(20, segment="s1")
+    finally:
+        stop.set()
+        thread.join()
+    copied = copy_sums(router)
+    assert (copied.own("sent") >= 0).all()
+
+
+def test_changes_undo_and_versions_survive_a_restart(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/s.db"
+    with Router(ARMS, 0.05, policy="cs-ucb", store=store, name="sms") as router:
+        router.change("price", "a", price=0.9, by="ann", version=router.version)
+        with pytest.raises(ConflictError, match="look again"):
+            router.change("pause", "a", version=router.version - 1)
+        router.undo(router.changes()[0]["position"], by="bob")
+        router.change("pause", "c", by="<script>")
+        version, shown = router.version, router.changes()
+        assert [each["by"] for each in shown] == ["<script>", "bob", "ann", ""]
+        assert [each["text"] for each in shown[:2]] == ["c was paused", f"change {shown[2]['position']} was undone: {PRICED}"]
+    with Router({**ARMS}, 0.05, policy="cs-ucb", store=store, name="sms") as router:
+        assert (router.version, router.changes()) == (version, shown)
+        router.undo(shown[0]["position"])
+        assert router.arms.active() == ["a", "b", "c"]
+
+
+PRICED = "the price of a was changed from 0.9 to 0.5"
+
+
+def test_a_router_without_a_store_has_no_changes_to_undo() -> None:
+    with pytest.raises(ValueError, match="without a store"):
+        Router(ARMS, 0.05, policy="cs-ucb").changes()
+
+
+def test_an_old_undo_is_refused_after_the_router_was_made_anew(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/s.db"
+    with Router(ARMS, 0.05, policy="cs-ucb", store=store, name="sms") as router:
+        router.change("pause", "a")
+        old = router.changes()[0]["position"]
+        router.delete()
+    with Router(ARMS, 0.05, policy="cs-ucb", store=store, name="sms") as router:
+        assert [each["action"] for each in router.changes()] == ["create"]
+        with pytest.raises(KeyError, match=str(old)):
+            router.undo(old)
