@@ -106,6 +106,19 @@ def test_many_who_ask_at_once_share_one_text(tmp_path: Path, monkeypatch: pytest
         assert len(made) == before + 1
 
 
+def test_refused_keys_are_counted_on_every_route(tmp_path: Path) -> None:
+    with running(tmp_path, {"ann": "admin"}) as client:
+        client.post("/v1/decisions", json={"router": "sms"})
+        for path in ("/v1/routers", "/v1/routers/sms", "/v1/drift"):
+            client.get(path, headers={"authorization": "Bearer wrong"})
+        series = read(client)
+        counted = {
+            route: value(series, "requests_total", route=route, status="401")
+            for route in ("/v1/decisions", "/v1/routers", "/v1/drift")
+        }
+        assert counted == {"/v1/decisions": 1, "/v1/routers": 2, "/v1/drift": 1}
+
+
 def test_alerts_that_last_are_counted_by_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tmp_path) as client:
         monkeypatch.setattr(client.app.alerts, "open", lambda: [{"rule": "floor broken"}] * 2)

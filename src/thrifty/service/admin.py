@@ -26,6 +26,7 @@ from thrifty.service.messages import RouterRequest, decoded
 from thrifty.service.policy_files import checked_policy
 from thrifty.service.reading import Reading
 from thrifty.service.reconcile import NO_FILE
+from thrifty.service.request_counts import route_of
 from thrifty.service.status import Status
 from thrifty.service.turns import ChangeTurns, ReadTurns
 from thrifty.store import StoreError
@@ -109,9 +110,13 @@ class Admin:
 
         async def guard(request: Request) -> Response:
             started, viewing = time.perf_counter(), reads or request.method in ("GET", "HEAD")
-            self.app.access.authorise(request.scope["headers"], "view" if viewing else "admin")
+            route = route_of(request.url.path)
+            try:
+                self.app.access.authorise(request.scope["headers"], "view" if viewing else "admin")
+            except ServiceProblemError as problem:
+                self.app.count(route, problem.status, time.perf_counter() - started)
+                raise
             response = await inner(request)
-            route = "/".join(request.url.path.split("/")[:3])  # /v1/routers or /v1/keys
             self.app.count(route, response.status_code, time.perf_counter() - started)
             if not viewing:
                 facts = {"method": request.method, "path": request.url.path, "status": response.status_code}

@@ -6,6 +6,20 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.
 """Upper ends of the buckets of seconds; there is one more for all that took longer."""
 
 
+_PARTS = {"v1": 3, "dashboard": 3}
+"""How many parts of a path say what is asked for, by the first part; of all others it is the first alone."""
+
+
+def route_of(path: str) -> str:
+    """What is asked for, without names: there are only so many.
+
+    >>> route_of("/v1/routers/sms/segments/DE"), route_of("/routers/sms"), route_of("/")
+    ('/v1/routers', '/routers', '/')
+    """
+    parts = path.split("/")
+    return "/".join(parts[: _PARTS.get(parts[1], 2)])
+
+
 class RequestCounts:
     """Requests by route and status, and their seconds by route. For one thread, that of the loop; others may read.
 

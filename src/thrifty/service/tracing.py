@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from thrifty.service.hot_path import ROLES, Headers, HotPath, Reply
+from thrifty.service.request_counts import route_of
 
 CLOSE_S = 2.0
 """How long the end of the service waits for spans to be exported."""
@@ -54,7 +55,7 @@ class Tracing:
         """End a span. Its name has the first parts of the path, unless nobody serves that."""
         span.set_attribute("http.response.status_code", status)
         if status != 404:
-            route = "/".join(path.split("/")[:3])
+            route = route_of(path)
             span.set_attribute("http.route", route)
             span.update_name(f"{method} {route}")
         if status >= 500:
