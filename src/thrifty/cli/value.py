@@ -23,9 +23,14 @@ def add_to(commands: Any) -> None:
     add_log(parser)
     parser.add_argument(
         "--shares",
-        required=True,
         metavar="SHARES",
         help="arm=share,... for all segments, or a CSV file with the columns segment, arm and share; * for all other segments",
+    )
+    parser.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="in place of shares: the probability that a policy, which may look at each request, takes the arm of the row; needs "
+        "--propensity",
     )
     add_prices(parser)
     add_folder(parser, "also write segments.csv there")
@@ -36,15 +41,17 @@ def run(options: argparse.Namespace) -> None:
     from thrifty.logs.evidence import assumptions, finite
     from thrifty.questions import Routing, value_of
 
-    routing = Routing.load(options.shares)
+    if (options.shares is None) == (options.target is None):
+        raise ValueError("give one of --shares and --target: shares by arm, or a column with the probabilities of a policy")
+    routing = None if options.shares is None else Routing.load(options.shares)
     with RowCount() as rows:
         evidence = examine_log(options, rows)
-    found = value_of(evidence, routing)
+    found = value_of(evidence, routing, target=options.target)
     if options.out is not None:
         write_files(options.out, {"segments.csv": found.segments.write_csv().encode()})
     if options.json:
-        body = {"segments": found.segments.to_dicts(), "refused": found.refused}
+        body = {"segments": found.segments.to_dicts(), "refused": found.refused, "about": list(found.notes)}
         print(json.dumps(finite({**describe(evidence), **body}), allow_nan=False))
         return
-    explained = ["change and saving are against today", *price_notes(options), *assumptions(evidence)]
+    explained = [*found.notes, "change and saving are against today", *price_notes(options), *assumptions(evidence)]
     print("\n".join([str(evidence.profile), *refusals(found.refused), "", found.to_text(), "", *bullets(explained)]))

@@ -7,9 +7,9 @@ of the bootstrap as it stands.
 import csv
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from thrifty.logs.evidence import OVERALL, logged_value, spread
 from thrifty.logs.savings import saving_in_words, share_saved
 from thrifty.logs.source import require_polars
 from thrifty.questions.checking import checked_arm
+from thrifty.questions.target import target_notes, target_value, weigh_rows
 from thrifty.table import Table
 
 Shares = Mapping[str, float]
@@ -114,12 +115,13 @@ class RoutingValue(Findings):
 
     `segments` is a polars frame with a row per segment and one for all: mean reward and cost of the routing, their change against
     today, and the share of today's cost that is saved, each with a 95% interval. `refused` has the reason why a segment has no
-    estimate.
+    estimate, `notes` what else should be known.
     """
 
     segments: Any
     refused: dict[str, str]
     evidence: Evidence
+    notes: tuple[str, ...] = ()
 
     @property
     def frames(self) -> dict[str, Any]:
@@ -139,7 +141,9 @@ class RoutingValue(Findings):
         return interval_table(self.segments.to_dicts(), columns)
 
 
-def value_of(source: Any, routing: str | Mapping[str, Any] | Routing | Policy, *, seed: int = 0) -> RoutingValue:
+def value_of(
+    source: Any, routing: str | Mapping[str, Any] | Routing | Policy | None = None, *, target: str | None = None, seed: int = 0
+) -> RoutingValue:
     """What a given routing would have brought and cost over the span of a log.
 
     Parameters
@@ -147,6 +151,8 @@ def value_of(source: Any, routing: str | Mapping[str, Any] | Routing | Policy, *
     source : a log, or anything that `Log` takes (a path, a frame, ...), or the evidence that `examine` made of one
     routing : shares by arm ("Elm=0.7,Fir=0.3" or a mapping), shares by segment and arm (a mapping, or a CSV file with the columns
         segment, arm and share), or a stochastic policy: a function that is called with a segment and its arms and returns shares
+    target : in place of a routing: the column with the probability that a policy, which may look at each request, takes the arm of
+        that row; the log must have its own propensities too
     seed : of the bootstrap
 
     >>> import polars
@@ -156,7 +162,12 @@ def value_of(source: Any, routing: str | Mapping[str, Any] | Routing | Policy, *
     (0.75, 0.15)
 
     """
+    if (routing is None) == (target is None):
+        raise ValueError("give one of --shares and --target: shares by arm, or a column with the probabilities of a policy")
     evidence = examine(source, seed=seed)
+    if target is not None:
+        return _value_of_target(evidence, target)
+    assert routing is not None
     if callable(routing):
         routing = Routing({each.sums.name: routing(each.sums.name, each.sums.arms) for each in evidence.estimates})
     plan = Routing.load(routing)
@@ -170,11 +181,38 @@ def value_of(source: Any, routing: str | Mapping[str, Any] | Routing | Policy, *
         if reason:
             refused[each.sums.name] = reason
         else:
-            parts.append((each, _weights(each, shares)))
+            rewards, costs = each.replicates["dr"]
+            arms = _weights(each, shares)
+            parts.append(_Part(each, rewards @ arms, costs @ arms))
+    return _found(evidence, parts, refused)
+
+
+def _value_of_target(evidence: Evidence, column: str) -> RoutingValue:
+    """The value of a policy whose probabilities are in a column."""
+    sums = weigh_rows(evidence, column)
+    parts, refused = [], {}
+    for each in evidence.estimates:
+        value = target_value(evidence, sums[each.sums.name])
+        if isinstance(value, str):
+            refused[each.sums.name] = value
+        else:
+            parts.append(_Part(each, *value))
+    return replace(_found(evidence, parts, refused), notes=tuple(target_notes(evidence, sums, column)))
+
+
+class _Part(NamedTuple):
+    """A segment, and (1 + B,) mean reward and mean cost of the routing in it."""
+
+    estimates: SegmentEstimates
+    reward: Floats
+    cost: Floats
+
+
+def _found(evidence: Evidence, parts: list[_Part], refused: dict[str, str]) -> RoutingValue:
     if not parts:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ValueError(f"no segment has an estimate of this routing ({reasons})")
-    rows = [_row(evidence, [part], part[0].sums.name) for part in parts]
+    rows = [_row(evidence, [part], part.estimates.sums.name) for part in parts]
     rows.append(_row(evidence, parts, OVERALL))
     return RoutingValue(require_polars().DataFrame(rows, infer_schema_length=None), refused, evidence)
 
@@ -203,15 +241,14 @@ def _weights(estimates: SegmentEstimates, shares: Shares) -> Floats:
     return np.array([shares.get(arm, 0.0) for arm in estimates.sums.arms])
 
 
-def _row(evidence: Evidence, parts: list[tuple[SegmentEstimates, Floats]], name: str) -> dict[str, Any]:
-    traffic = np.add.reduce([each.traffic for each, _ in parts])
-    reward, cost = (
-        np.add.reduce([each.traffic * (each.replicates["dr"][metric] @ shares) for each, shares in parts]) / traffic
-        for metric in (0, 1)
-    )
-    was_reward, was_cost = logged_value([each for each, _ in parts], evidence.weights)
+def _row(evidence: Evidence, parts: list[_Part], name: str) -> dict[str, Any]:
+    segments = [part.estimates for part in parts]
+    traffic = np.add.reduce([each.traffic for each in segments])
+    reward = np.add.reduce([part.estimates.traffic * part.reward for part in parts]) / traffic
+    cost = np.add.reduce([part.estimates.traffic * part.cost for part in parts]) / traffic
+    was_reward, was_cost = logged_value(segments, evidence.weights)
     values = {"reward": reward, "cost": cost, "reward_change": reward - was_reward, "cost_change": cost - was_cost}
-    row: dict[str, Any] = {"segment": name, "rows": sum(each.sums.rows for each, _ in parts)}
+    row: dict[str, Any] = {"segment": name, "rows": sum(each.sums.rows for each in segments)}
     saving = share_saved(cost, was_cost)
     if not np.isnan(saving).any():
         values["saving"] = saving
