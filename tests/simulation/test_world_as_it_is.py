@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,13 +88,14 @@ def test_late_outcomes_arrive_as_in_the_slow_loop(
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # random words wrap around
 def test_a_lost_outcome_that_counts_as_nothing_is_pending_until_its_deadline() -> None:
-    calendar, state = interpreted(new_calendar)(64, 8), SimpleNamespace(stats=interpreted(no_statistics)(1))
+    plain: Callable[[Any], Any] = interpreted
+    calendar, state = plain(new_calendar)(64, 8), SimpleNamespace(stats=plain(no_statistics)(1))
     numbers = Feedback(0, lost=1.0, deadline=3, default=None).numbers
     state.stats[0].pending += 1
-    interpreted(send)(calendar, numbers, 0, Outcome(0, 1.0, math.nan), make_streams(1, np.array([[0, 0]]))[0])
+    plain(send)(calendar, numbers, 0, Outcome(0, 1.0, math.nan), make_streams(1, np.array([[0, 0]]))[0])
     pending = []
     for t in range(5):
-        assert not interpreted(take_due_outcomes)(None, None, state, None, calendar, t, None)
+        assert not plain(take_due_outcomes)(None, None, state, None, calendar, t, None)
         pending.append(int(state.stats[0].pending))
     assert pending == [1, 1, 1, 0, 0]
     assert state.stats[0].seen == 0.0
