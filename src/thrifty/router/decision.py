@@ -17,6 +17,7 @@ MEANINGS = {
     "pinned": "an operator pinned this arm",
     "baseline": "this decision is not in the canary share, so it takes the baseline",
     "fallback": "the guardrail stopped the rollout: everything takes the baseline until a person moves it on",
+    "budget": "the cheapest arm whose mean reward clears the floor, and no dearer one, because the day's budget is tight",
 }
 """Why an arm was chosen: `thrifty.router.records.CODES` in words."""
 

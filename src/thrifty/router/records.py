@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from thrifty.compiled import record
 
-CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned", "baseline", "fallback")
+CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned", "baseline", "fallback", "budget")
 """Why an arm was chosen; a record keeps the number."""
 
 EXPLOIT, EXPLORE, ONLY, HOLDOUT = 0, 1, 2, 4

@@ -9,13 +9,31 @@ import numpy as np
 from thrifty.problem import Terms
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.engine import Engine
-from thrifty.router.frame import AFRESH, CODE, HORIZON, PROPENSITY, REACH, Frame, empty_frame
+from thrifty.router.frame import AFRESH, CODE, FACTS, GREEDY, HORIZON, PROPENSITY, REACH, Frame, empty_frame
 from thrifty.router.packing import Bytes, Layout
 from thrifty.router.records import EXPLORE
 from thrifty.router.segment_sums import SegmentSums
 from thrifty.router.settings import Settings
 from thrifty.statistics import ArmStatistics
 from thrifty.streams import Stream
+
+LEARNT = 100.0
+"""Outcomes of the cheapest feasible arm before any other is dispensable: to learn first costs less in the end."""
+
+SURE = 2.0
+"""Standard errors above its mean up to which an arm may be better than it looks."""
+
+
+def upper_bound(n: float, mean: float) -> float:
+    """The upper end of Wilson's interval, SURE standard errors wide, for the mean of n rewards in [0, 1]; 1 if there are none.
+
+    >>> round(upper_bound(100.0, 0.9), 3), upper_bound(0.0, -1.0)
+    (0.945, 1.0)
+    """
+    if n <= 0.0:
+        return 1.0
+    z = SURE * SURE / n
+    return (mean + z / 2 + math.sqrt(z * mean * (1.0 - mean) + z * z / 4)) / (1.0 + z)
 
 
 def frame_for(engine: Engine, settings: Settings, arms_and_prices: ArmsAndPrices, n_numbers: int) -> Frame:
@@ -46,7 +64,7 @@ class RuleTemplate:
         self, engine: Engine, settings: Settings, arms_and_prices: ArmsAndPrices, *, names: list[str], words: Stream
     ) -> None:
         self.arms, self.prices = arms_and_prices
-        self.names = tuple(names[arm] for arm in self.arms)
+        self.names, self.alpha = tuple(names[arm] for arm in self.arms), settings.alpha
         n_arms, known = len(self.arms), not any(price is None for price in self.prices)
         self.code = engine.code(known)
         costs = np.array(self.prices, dtype=np.float64) if known else np.full(n_arms, math.nan)
@@ -111,12 +129,15 @@ class RuleInstance:
             sums.remember(self.number)
         self.code.counting.look.call(self._frame, *sums.tables, self.number)
 
-    def choose(self, sums: SegmentSums, sequence: int, draws: int) -> int:
-        """The place of the arm that is taken in the decision of this number; nothing is counted."""
+    def choose(self, sums: SegmentSums, sequence: int, draws: int, *, tight: bool = False) -> int:
+        """The place of the arm that is taken in the decision of this number; nothing is counted.
+
+        With `tight` no arm is looked at for having changed that the budget can do without.
+        """
         self.look(sums)
         if sums.forgets:
             place = self._probe(sums)
-            if place >= 0:
+            if place >= 0 and not (tight and self.is_dispensable(place)):
                 self._frame[self._template.facts].view(np.float64)[[PROPENSITY, CODE]] = 1.0, EXPLORE
                 return place
         return self.code.choose.call(self._frame, self._memory, self._saved, sequence, draws, -1)  # type: ignore[no-any-return]
@@ -133,6 +154,17 @@ class RuleInstance:
             return -1
         arm = probe.call(sums.sums, sums.recent, sums.recollections, self.number)
         return self.arms.index(arm) if arm in self.arms else -1
+
+    def is_dispensable(self, place: int) -> bool:
+        """Whether an arm costs more than the cheapest feasible one, and is surely not so good that that one is not feasible.
+
+        By the last look. An arm of which little is known may be the best one and raise the floor: it is not dispensable.
+        """
+        facts, k, greedy = self.facts, len(self.arms), int(self.facts[GREEDY])
+        if greedy < 0 or facts[FACTS + k + greedy] < LEARNT or facts[FACTS + 2 * k + place] <= facts[FACTS + 2 * k + greedy]:
+            return False
+        highest = upper_bound(facts[FACTS + k + place], facts[FACTS + place])
+        return bool((1.0 - self._template.alpha) * highest <= facts[FACTS + greedy])
 
     def weigh(self, sums: SegmentSums, sequence: int, draws: int, place: int) -> float:
         """The probability that the rule, asked now, would take the arm of a place."""

@@ -69,6 +69,12 @@ class Settings:
     holdout: float = setting(
         0.0, "the share of decisions that take the best arm whatever it costs, so that the saving is measured", high=0.99
     )
+    daily_budget: float = setting(
+        0.0,
+        "what decisions may cost from midnight to midnight (UTC), in the unit of the prices; 0 for no budget. When it is in danger "
+        "no arm is taken that costs more than the cheapest feasible one; quality stays above the floor, so it may not be kept",
+        high_over_http=1e15,
+    )
     newcomer_share: float = setting(
         0.1,
         "the share of decisions in which an arm added while running is offered to the rule at first",

@@ -18,6 +18,7 @@ from thrifty.borrowing import SPREAD_FIELDS, Spread
 from thrifty.router.old_formats import add_squares, with_group_squares, with_squares, without_squares
 from thrifty.router.rule_instance import RuleInstance
 from thrifty.router.settings import Settings
+from thrifty.router.spending import Spending
 from thrifty.router.state import State
 from thrifty.statistics import ArmStatistics
 
@@ -84,6 +85,7 @@ def capture(state: State) -> Capture:
         "groups": {name: list(group) for name, group in state.groups.items()},
         "rollout": {"fallback": state.configuration.fallback, "guardrail": state.guardrail.dump()},
         "counts": [state.decided, state.arrived, state.expired, state.waiting],
+        "spending": state.spending.dump(),
         "periods": state.deadlines.dump(state.records),
         "segments": [segment.name for segment in known],
     }
@@ -131,6 +133,7 @@ def load(fresh: State, body: bytes, position: int) -> State:
     if "rollout" in header:  # not in snapshots of versions that had no canary
         state.configuration.fallback = header["rollout"]["fallback"]
         state.guardrail.load(header["rollout"]["guardrail"])
+    state.spending = Spending.load(header.get("spending"))
     state.segments.change(state.settings, state.arms, state.engine)
     state.sequences = dict(header.get("sequences") or [(0, header["sequence"])])
     state.sequence = state.sequences.pop(state.replica, 0)

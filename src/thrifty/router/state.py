@@ -41,6 +41,7 @@ from thrifty.router.records import (
 from thrifty.router.rows import counted_name, is_shadow, note_of
 from thrifty.router.segments import Segment, Segments
 from thrifty.router.settings import Settings
+from thrifty.router.spending import Spending
 from thrifty.store.log import CHANGE, DECISION, Row
 
 MOST_ROOM = 1 << 18
@@ -90,7 +91,7 @@ class State:
         self._prefix = f"{self.name}.{self.replica:x}."
         self.segments = Segments(self.settings, self.arms, self.engine, self.replica)
         self.records = DecisionRecords(min(self.records_limit(), MOST_ROOM) + 256)
-        self.deadlines = Deadlines(self.settings.deadline_s, position)
+        self.deadlines, self.spending = Deadlines(self.settings.deadline_s, position), Spending()
         self.created_at, self.reset_at = position, 0  # positions in the log: of its creation, and of the last reset
         self.waiting = 0  # decisions that wait for an outcome, in memory or not
         self._prepare()
@@ -181,6 +182,7 @@ class State:
         """Count a decision that has a place in the log, where the order of the log matters."""
         if self.guardrail.contrast is not None:
             self.guardrail.decided((row.replica, row.sequence), row.code)
+        self.spending.take_decision(row, self.settings.daily_budget)
         if self.history is not None:
             self.history.count_decision(row)
 
@@ -200,6 +202,7 @@ class State:
         value, cost = nan if value is None else value, nan if cost is None else cost
         if self.history is not None:
             self.history.count_outcome(self, slot, row)
+        self.spending.take_outcome(records, slot, value, cost, how)
         code = CODES[numbers[base + CODE]]
         grouped = self.settings.holdout or self.settings.mode == "canary" or code in GROUPS
         before = _counted(records, slot) if grouped else None

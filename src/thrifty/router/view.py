@@ -11,6 +11,7 @@ from thrifty.router.preview import preview
 from thrifty.router.recent import recent_decisions
 from thrifty.router.segment_table import segment_table
 from thrifty.router.settings import Settings
+from thrifty.router.spending import DayForecast
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
 from thrifty.router.summary import summary
@@ -86,6 +87,12 @@ class RouterView:
                 "compiled": float(state.engine.compiled),
                 "stale": float(self.log.stale),
             }
+
+    def forecast(self) -> DayForecast:
+        """What was spent today (UTC), what is to be expected until midnight, and whether `daily_budget` can be kept."""
+        with self.lock:
+            state = self.known_state()
+            return state.spending.forecast(state.clock.time(), state.settings.daily_budget)
 
     def segments(self) -> list[str]:
         """Every segment seen so far, "" first."""

@@ -62,6 +62,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}", guarded(admin.get_router), methods=["GET"]),
         Route("/v1/routers/{name}", guarded(admin.delete_router), methods=["DELETE"]),
         Route("/v1/routers/{name}/history", guarded(partial(show_history, app))),
+        Route("/v1/routers/{name}/budget", guarded(alerts.budget), methods=["GET"]),
         Route("/v1/routers/{name}/segments", guarded(reading.segments)),
         Route("/v1/routers/{name}/segments/{segment:path}", guarded(admin.explain)),
         Route("/v1/routers/{name}/arms/{change:path}", guarded(levers.change_arm), methods=["POST"]),

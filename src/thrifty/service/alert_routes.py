@@ -1,6 +1,7 @@
-"""Routes of alerts."""
+"""Routes of alerts and of the budgets they are about."""
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -26,6 +27,12 @@ class AlertRoutes:
         if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= MOST_SHOWN):
             raise ServiceProblemError(422, "value", f"limit must be a whole number from 1 to {MOST_SHOWN}, got {text!r:.80}")
         return JSONResponse({"alerts": await run_in_threadpool(self.app.alerts.newest, int(text))})
+
+    async def budget(self, request: Request) -> Response:
+        """What a router has spent today, and what is to be expected."""
+        router = self.app.routers.router(unquote(request.path_params["name"]))
+        forecast = await run_in_threadpool(router.forecast)
+        return JSONResponse({"router": router.name, **forecast._asdict(), "tight": forecast.tight, "hopeless": forecast.hopeless})
 
     async def test(self, request: Request) -> Response:
         """Send a test alert; it is on its way when this answers."""

@@ -1,5 +1,6 @@
 """The rules of alerts: what is wrong with a router now, in words. The tests are those of `thrifty.router.monitor`."""
 
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from thrifty.router import Router
@@ -18,6 +19,14 @@ SEVERITIES = {
 }
 """All rules. `page` wakes somebody, `warn` can wait until the morning, `info` is news."""
 
+SPENT, CANNOT = "spend above budget", "budget cannot be kept"
+
+MARGIN = 0.02
+"""Share of the budget beyond which it cannot be kept, and below which it can again."""
+
+LEAST_DECISIONS = 100
+"""Decisions of a day before anything is said about the rest of it."""
+
 MOST_OPEN = 20
 """Open alerts of one router, at most."""
 
@@ -32,13 +41,31 @@ class Condition(NamedTuple):
     text: str
 
 
-def conditions(router: Router, monitor: Monitor) -> list[Condition]:
-    """What is wrong with a router now, the worst first."""
+def conditions(router: Router, monitor: Monitor, lasting: Container[Key]) -> list[Condition]:
+    """What is wrong with a router now, the worst first; what lasts already ends only when it is clearly over."""
     found = [Condition((each.rule, router.name, each.segment, each.arm), _sentence(each)) for each in monitor.verdicts()]
+    found += _about_budget(router, lasting)
     order = list(SEVERITIES.values())
     ranks = {severity: rank for rank, severity in enumerate(("page", "warn", "info"))}
     found.sort(key=lambda each: ranks[SEVERITIES[each.key[0]]] * len(order) + len(each.key[2]))
     return found[:MOST_OPEN]
+
+
+def _about_budget(router: Router, lasting: Container[Key]) -> list[Condition]:
+    forecast, found = router.forecast(), list[Condition]()
+    if forecast.budget <= 0.0:
+        return found
+    above, cannot = (SPENT, router.name, "", ""), (CANNOT, router.name, "", "")
+    if forecast.spent > forecast.budget:
+        found.append(Condition(above, f"{forecast.spent:.6g} was spent today (UTC), and the budget is {forecast.budget:.6g}"))
+    limit = forecast.budget * (1 - MARGIN if cannot in lasting else 1 + MARGIN)
+    if forecast.saving is not None and forecast.saving > limit and forecast.decisions >= LEAST_DECISIONS:
+        text = (
+            f"the budget of {forecast.budget:.6g} cannot be kept above the floor: with the cheapest feasible arms alone about "
+            f"{forecast.saving:.6g} will be spent until midnight (UTC)"
+        )
+        found.append(Condition(cannot, text))
+    return found
 
 
 def _sentence(verdict: Verdict) -> str:

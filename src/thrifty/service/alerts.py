@@ -144,7 +144,7 @@ class Alerts:
     def _look_at(self, router: Router, lasting: dict[Any, Alert], now: float) -> None:
         monitor = self._monitor(router, lasting, now)
         monitor.look(router.state, now)
-        wrong = {each.key: each for each in conditions(router, monitor)}
+        wrong = {each.key: each for each in conditions(router, monitor, lasting)}
         waits = RULES if monitor.undecided() else ()
         for key, condition in wrong.items():
             if key not in lasting:

@@ -129,6 +129,10 @@ def _router_paths() -> dict[str, Any]:
             "delete": delete,
         },
         "/v1/routers/{name}/history": {"parameters": [name, *_history_parameters()], "get": history},
+        "/v1/routers/{name}/budget": {
+            "parameters": [name],
+            "get": operation("show today's spend", _OBJECT, errors=_NO_ROUTER),
+        },
         "/v1/routers/{name}/segments": {"parameters": [name], "get": segments},
         "/v1/routers/{name}/segments/{segment}": {"parameters": [name, parameter("segment", minLength=1)], "get": explain},
     }
