@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from thrifty.router import ConflictError, Router, outlook
+from thrifty.router.changing import add_change
 from thrifty.router.outlook import copy_sums
 
 ARMS = {"a": 0.5, "b": 0.3, "c": 0.1}
@@ -139,3 +140,20 @@ def test_an_old_undo_is_refused_after_the_router_was_made_anew(tmp_path: Path) -
         assert [each["action"] for each in router.changes()] == ["create"]
         with pytest.raises(KeyError, match=str(old)):
             router.undo(old)
+
+
+def test_what_ended_a_fallback_is_not_undone_and_a_preview_says_that_the_router_fell_back(tmp_path: Path) -> None:
+    with filled({"a": 0.95, "b": 0.9, "c": 0.6}, f"sqlite:///{tmp_path}/s.db", mode="canary", baseline="a") as router:
+        with router.lock:
+            position = add_change(router, "fallback", {"at": 1.0, "text": "the floor is broken", "by": "guardrail"}, None)
+        router.wait(position)
+        assert router.summary()["fallback"]
+        assert "fallen back to its baseline" in router.preview("alpha", alpha=0.2)["text"]
+        router.move_rollout("live", by="ann")
+        moved, fell = router.changes(2)
+        assert (moved["action"], moved["undo"]) == ("rollout", None)
+        assert "ended a fallback" in moved["why_not"]
+        assert fell["undo"] is None
+        router.move_rollout("canary", share=0.1, by="ann")
+        router.undo(router.changes(1)[0]["position"])
+        assert (router.settings.mode, router.settings.canary_share) == ("live", 0.05)

@@ -31,6 +31,9 @@ _NO_INVERSE = {
     "fallback": "a fallback ends when a person moves the rollout on",
     "graduate": "that an arm is a newcomer no more follows from its outcomes",
 }
+FALLBACK = ("fallback", None)
+"""Whether the guardrail has made the router fall back: an aspect that no undo can give back."""
+
 _ORDER = {"resume": 0, "price": 1, "pause": 2, "retire": 2, "pin": 3, "unpin": 3}
 
 
@@ -110,8 +113,10 @@ class ChangeLog:
 
     def _obstacle(self, change: LoggedChange) -> str | None:
         """Why a change cannot be undone; None if it can."""
-        if not change.touched:
+        if change.action in _NO_INVERSE or not change.touched:
             return _NO_INVERSE.get(change.action, "it changed nothing")
+        if FALLBACK in change.touched:
+            return "it ended a fallback, and only the guardrail begins one: move the rollout instead"
         if change.undone_by is not None:
             return f"it was undone already, by change {change.undone_by}"
         for aspect in change.touched:
@@ -190,6 +195,7 @@ def _aspects(known: Configuration, singles: list[tuple[str, dict[str, Any]]]) ->
             found.update({("setting", name): known.values.get(name, default) for name, default in _DEFAULTS.items()})
         elif action == "rollout":
             found.update({("setting", name): known.values.get(name, _DEFAULTS[name]) for name in ("mode", "canary_share")})
+            found[FALLBACK] = known.fallback is not None
         elif "price" in body:
             number = arms.find(body["arm"])
             found["status", body["arm"]] = None if number is None else arms.status[number]

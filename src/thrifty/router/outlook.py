@@ -41,6 +41,7 @@ class SumsCopy(NamedTuple):
     arms: Arms
     settings: Settings
     engine: Engine
+    fallback: bool  # whether the guardrail has made the router fall back to its baseline
     names: list[str]
     sums: NDArray[Any]
     recent: NDArray[Any] | None
@@ -144,6 +145,7 @@ def _try_to_copy(router: "RouterView") -> SumsCopy | None:
         table, segments = state.segments.sums, list(state.segments.by_number)
         above = table.parents[: len(segments)].copy()
         arms, settings, engine, version = state.arms.copy(), state.settings, state.engine, state.version
+        fallback = state.configuration.fallback is not None
         counts, at = (state.decided, state.arrived, state.expired, state.waiting), time.time()
         groups = {name: list(group) for name, group in state.groups.items()}
         kind, n_arms, forgets = table.sums.dtype, table.n_arms, table.forgets
@@ -159,7 +161,7 @@ def _try_to_copy(router: "RouterView") -> SumsCopy | None:
             if router.state is not state or state.segments.generation != generation or state.segments.sums is not table:
                 return None
             row = _copy_rows(state, known, row, rows, sums, recent)
-    return SumsCopy(at, version, counts, groups, arms, settings, engine, names, sums, recent, parents)
+    return SumsCopy(at, version, counts, groups, arms, settings, engine, fallback, names, sums, recent, parents)
 
 
 def _copy_rows(state: State, known: NDArray[np.int64], first: int, rows: int, sums: Any, recent: Any) -> int:

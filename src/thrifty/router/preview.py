@@ -92,7 +92,7 @@ def preview(
     before, after = (expected(plan, each, weights) for plan, each in zip((now, then), looks, strict=True))
     moved = sum(_taken(now, one) != _taken(then, other) for one, other in zip(*looks, strict=True))
     facts = {"segments": len(numbers), "segments_moved": moved, "covered": covered}
-    text = _text(copied, (action, arm), (before, after), (moved, len(numbers)), then)
+    text = _text(copied, (action, arm), (before, after), (moved, len(numbers)), then) + _caveat(copied)
     why_not = RESET_STAYS if action == "reset" else None
     return {
         "text": text if why_not is None else f"{text}. This cannot be undone: {why_not}",
@@ -197,6 +197,15 @@ def _text(
     if after.arm is not None:
         return f"{when} the chosen arm would be {after.arm}: {_difference(before, after)}"
     return f"{when} {moved[0]} of {moved[1]} segments would take another arm: {_difference(before, after)}"
+
+
+def _caveat(copied: SumsCopy) -> str:
+    """What keeps a change from showing in the traffic."""
+    if copied.fallback:
+        return "; the router has fallen back to its baseline, so this shows once the rollout is moved on"
+    if copied.settings.mode == "shadow":
+        return "; in shadow mode the caller keeps its own choice"
+    return f"; in {copied.settings.canary_share:.3g} of the keys, the canary" if copied.settings.mode == "canary" else ""
 
 
 def _when(action: str, arm: str | None, then: Plan) -> str:

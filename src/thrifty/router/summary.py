@@ -29,6 +29,7 @@ def summary(router: "RouterView", *, max_age_s: float = 0.0) -> dict[str, Any]:
     return {
         "name": router.name,
         "mode": settings.mode,
+        "fallback": copied.fallback,
         "alpha": settings.alpha,
         "policy": settings.policy,
         "version": copied.version,
