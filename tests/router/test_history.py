@@ -14,8 +14,9 @@ from tests.postgres import Postgres
 from tests.router import history_twin
 from tests.router.pair import Clock
 from thrifty.router import Router
-from thrifty.store import StoreError, open_store
+from thrifty.store import StoreError, open_store, postgres_outbox
 from thrifty.store.log import Row
+from thrifty.store.sqlite_history import SqliteHistory
 from thrifty.store.sqlite_schema import MIGRATIONS
 
 ARMS = {"a": 1.0, "b": 0.5}
@@ -24,6 +25,7 @@ ARMS = {"a": 1.0, "b": 0.5}
 @pytest.fixture(autouse=True)
 def _uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THRIFTY_COMPILE", "never")
+    monkeypatch.setattr(postgres_outbox, "SHORTEST_PATIENCE_S", 30.0)  # a machine under load makes single commits slow
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -167,6 +169,22 @@ def test_a_store_of_an_older_version_is_filled_from_its_log(store: Any) -> None:
     check(store, Router.reopen("r", store, clock=clock))
 
 
+def test_a_prune_waits_until_the_log_is_counted(store: Any) -> None:
+    clock = Clock()
+    router = make(store, clock, deadline_s=10.0)
+    play(router, clock, 30)
+    clock.passed += 100.0
+    router.expire()
+    router.log.flush()
+    router.close()
+    router.leave()
+    rows = rows_of(store)
+    forget_history(store)
+    router = Router.reopen("r", store, clock=clock)
+    assert router.prune(clock.time()) > 0
+    check(store, router, rows)
+
+
 def test_a_history_that_was_filled_halfway_is_filled_further(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("thrifty.router.history_keeper.FILL_ROWS", 7)
     clock = Clock()
@@ -179,10 +197,10 @@ def test_a_history_that_was_filled_halfway_is_filled_further(store: Any, monkeyp
     write = type(router.history_keeper)._commit
     calls = iter(range(3))
 
-    def interrupted(self: Any, *arguments: Any) -> int:
+    def interrupted(self: Any, *arguments: Any) -> None:
         if next(calls, None) is None:
             raise StoreError("killed")
-        return write(self, *arguments)
+        write(self, *arguments)
 
     monkeypatch.setattr(type(router.history_keeper), "_commit", interrupted)
     router.history_keeper.write(router)
@@ -191,7 +209,7 @@ def test_a_history_that_was_filled_halfway_is_filled_further(store: Any, monkeyp
     (partly,) = sums(store)
     assert 0 < partly[0] < 40
     with pytest.raises(StoreError, match="being filled from the log"):
-        router.history_keeper.check_complete(router)
+        router.history_keeper.check_complete(router, patient=False)
     router.leave()
     router = Router.reopen("r", store, clock=clock)
     wait_until_filled(router)
@@ -290,6 +308,42 @@ def test_a_history_on_its_way_that_is_lost_is_counted_again_though_nobody_calls(
     with pytest.raises(StoreError):
         router.history_keeper.write(router, at_once=False)
     router.expire()  # as the service does four times a second
+    check(store, router)
+    store.close()
+
+
+def test_many_places_are_written_in_pieces_and_any_of_them_may_be_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends after some pieces; the next one counts what is missing, and may end after some pieces too."""
+    monkeypatch.setattr("thrifty.store.sqlite_history.PIECE_PLACES", 2)
+    clock, rng, ended = Clock(), random.Random(7), 0
+    store = open_store(f"sqlite:///{tmp_path / 'h.db'}")
+    router, append = make(store, clock), SqliteHistory._append
+    for turn in range(40):
+        pieces = iter(range(rng.randrange(6)))
+
+        def stop(self: Any, *arguments: Any, left: Any = pieces) -> int:
+            if next(left, None) is None:
+                raise StoreError("killed")
+            return append(self, *arguments)
+
+        play(router, clock, rng.randrange(6), seed=turn)
+        monkeypatch.setattr(SqliteHistory, "_append", stop)
+        try:
+            if rng.random() < 0.5:
+                router.snapshots.take_now(router)
+            else:
+                router.history_keeper.write(router)
+        except StoreError:
+            ended += 1
+            assert store.journal("r").history.reached().position < router.log.position
+        monkeypatch.setattr(SqliteHistory, "_append", append)
+        if turn % 2:
+            router.expire()  # restores the state, as it does after a lost commit
+        else:
+            router = Router.reopen("r", store, clock=clock)
+        if turn % 7 == 0:
+            check(store, router)
+    assert ended > 10
     check(store, router)
     store.close()
 

@@ -134,7 +134,7 @@ def prune(router: "Router", before: float, *, by: str = "") -> int:
     journal = router.log.journal
     if journal is None:
         raise ValueError("a router without a store has no log to prune")
-    router.history_keeper.check_complete(router)
+    router.history_keeper.check_complete(router, patient=not router.background)
     router.expire()
     router.log.flush()
     with router.lock:

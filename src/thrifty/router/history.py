@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.router.records import ARM, AT, CODE, CODES, GROUPS, OPEN, OUTCOME_COST, OUTCOME_VALUE, SEGMENT, SENT, SETTLED, WIDTH
 from thrifty.router.rows import counted_name, is_shadow
-from thrifty.store.history import Cells, Place
+from thrifty.store.history import Cells, Place, Reached
 from thrifty.store.log import Row
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class HistoryDeltas:
         self.since = since  # all rows after this position of the log are in here, or will be
         self.complete = complete  # False while rows up to `since` are not counted in the store yet
         self.position = since  # of the row that is counted now; only a shared log needs it
+        self.left_over: LeftOver | None = None
         self._cells: dict[Place, list[Any]] = {}
 
     def __len__(self) -> int:
@@ -57,6 +58,14 @@ class HistoryDeltas:
         """All sums; from here on they are those of later rows."""
         cells, self._cells = self._cells, {}
         return cells
+
+    def take_upto(self, position: int) -> list[tuple[Cells, int]]:
+        """What to write, with the positions that it reaches to: all sums, after what was left over."""
+        found = [] if self.left_over is None else [(self.left_over.take(), self.left_over.upto)]
+        if not found or found[0][1] < position:
+            found.append((self.take(), position))
+        self.left_over, self.since = None, position
+        return found
 
     def count_decision(self, row: Row) -> None:
         """Count a decision that has a place in the log."""
@@ -82,6 +91,19 @@ class HistoryDeltas:
             known, cost = records.floats[base + OUTCOME_VALUE], records.floats[base + OUTCOME_COST]
             arm = state.arms.names[numbers[base + ARM]]
             self.add((minute, segment, arm, group), 0, -1, -known, 0.0 if isnan(cost) else -cost)
+
+
+class LeftOver(HistoryDeltas):
+    """Deltas of the rows up to a position, of places behind `done`: a process that ended had written those of the other places."""
+
+    def __init__(self, reached: Reached) -> None:
+        super().__init__(since=reached.position)
+        self.upto, self._done = reached.upto, reached.done
+
+    def add(self, place: Place, decisions: int, outcomes: int, reward: float, cost: float) -> None:
+        """See `HistoryDeltas`."""
+        if self._done is None or place > self._done:
+            super().add(place, decisions, outcomes, reward, cost)
 
 
 class SharedDeltas(HistoryDeltas):
@@ -112,3 +134,26 @@ class SharedDeltas(HistoryDeltas):
         if upto > self.since:
             del self._rows[: sum(1 for _ in takewhile(lambda row: row[0] <= upto, self._rows))]
             self.since = upto
+
+
+def deltas_after(reached: Reached, *, snapshot: int, shared: bool) -> HistoryDeltas:
+    """Where to count the rows behind a snapshot, given how far the history in the store reaches.
+
+    If it does not reach as far as the snapshot, the rows in between are counted later, by another fold; see `HistoryKeeper`.
+    """
+    complete = reached.position >= snapshot
+    since = reached.position if complete else max(snapshot, reached.upto)
+    if shared:
+        return SharedDeltas(since=since, complete=complete)
+    deltas = HistoryDeltas(since=since, complete=complete)
+    deltas.left_over = LeftOver(reached) if complete and reached.done is not None else None
+    return deltas
+
+
+def deltas_of_row(deltas: HistoryDeltas, position: int) -> HistoryDeltas | None:
+    """Where to count the row at a position; None if it is counted, or will be by another fold."""
+    deltas.position = position
+    if position <= deltas.since:
+        return None
+    left = deltas.left_over
+    return left if left is not None and position <= left.upto else deltas

@@ -8,7 +8,7 @@ from thrifty.forgetting import KEEP_ALL
 from thrifty.router.choice import choose
 from thrifty.router.compiling import compile_mode
 from thrifty.router.engine import Engine, counting_for
-from thrifty.router.history import HistoryDeltas, SharedDeltas
+from thrifty.router.history import deltas_after, deltas_of_row
 from thrifty.router.records import ARRIVED, CODES, DEFAULTED, OPEN, DecisionRecords, Key, Note, forget_outcomes, number_or_nan
 from thrifty.router.rows import counted_name, is_shadow, note_of
 from thrifty.router.segment_sums import SegmentSums
@@ -133,11 +133,9 @@ def restore(fresh: State, journal: Journal) -> tuple[State, int, int]:
         _load_recent(state, journal, at)
         break
     snapshot, first = position, state.sequence
-    counted = journal.history.position()
-    deltas = (SharedDeltas if journal.shared else HistoryDeltas)(since=max(counted, snapshot), complete=counted >= snapshot)
+    deltas = deltas_after(journal.history.reached(), snapshot=snapshot, shared=journal.shared)
     for at, row in journal.read(position):
-        position = deltas.position = at
-        state.history = deltas if at > counted else None
+        position, state.history = at, deltas_of_row(deltas, at)
         try:
             take(state, row, at, journal, first)
         except StoreError:

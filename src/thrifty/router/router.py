@@ -99,7 +99,7 @@ class Router(RouterView):
         return router
 
     def _open(self, fresh: State, store: Any, background: bool) -> None:
-        self.name, self.lock, self._background = fresh.name, threading.RLock(), background
+        self.name, self.lock, self.background = fresh.name, threading.RLock(), background
         self.rewards = RewardHistogram() if background else None  # for the metrics of a service
         self.fallback_due = 0, 0.0  # the stage of a rollout that is to fall back, and when this is to be written
         journal = None if store is None else store.journal(fresh.name)
@@ -117,12 +117,12 @@ class Router(RouterView):
 
     def leave(self) -> None:
         """Follow the log no more."""
-        self.history_keeper.close()
+        self.history_keeper.close(self)
         self.log.leave()
 
     def close(self) -> None:
         """Keep a snapshot and let go of the store, if this router opened it."""
-        self.history_keeper.close()
+        self.history_keeper.stop_filling()
         self.snapshots.take_last(self)
         if self._owned_store is not None:
             self._owned_store.close()
@@ -315,7 +315,7 @@ class Router(RouterView):
         state = self.state
         if state.clock.monotonic() >= state.deadlines.next_due:
             expire_in_memory(self, most=AT_ONCE)
-            if not self._background:
+            if not self.background:
                 expire_cold(self)
         if state.guardrail.broken_by is not None:
             fall_back(self)

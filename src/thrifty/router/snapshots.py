@@ -57,16 +57,7 @@ class Snapshots:
             captured = capture(router.state)
         finally:
             self._log.after_capture(router.state)
-        return _Taken(position, captured, self._write_history(router))
-
-    def _write_history(self, router: "Router") -> int | StoreError:
-        """Let the history reach as far as the snapshot. In a shared log that waits for the database, so it is done later."""
-        if self._log.journal is None or self._log.journal.shared:
-            return 0
-        try:
-            return router.history_keeper.write_soon(router)
-        except StoreError as error:  # the caller may be deciding; the snapshot is not going to be written
-            return error
+        return _Taken(position, captured)
 
     def _save(self, router: "Router", taken: "_Taken") -> None:
         try:
@@ -79,12 +70,9 @@ class Snapshots:
         assert journal is not None
         with self._saving:
             body = encode(taken.captured, router.lock)
-            if isinstance(taken.history, StoreError):
-                raise taken.history
-            if journal.shared:
-                router.history_keeper.write(router)
-            else:
-                journal.wait(max(taken.position, taken.history))  # a snapshot must not count rows that are going to be lost
+            if not journal.shared:
+                journal.wait(taken.position)  # a snapshot must not count rows that are going to be lost
+            router.history_keeper.write(router)  # it reaches as far as the snapshot then: a restart begins there
             journal.save_snapshot(taken.position, body)
 
 
@@ -93,4 +81,3 @@ class _Taken(NamedTuple):
 
     position: int
     captured: Capture
-    history: int | StoreError  # what to wait for, so that the history reaches as far; or why it does not

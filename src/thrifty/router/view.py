@@ -28,7 +28,7 @@ class RouterView:
     state: State
     log: StateLog
     lock: threading.RLock
-    _background: bool
+    background: bool
     _fresh: State  # one that knows nothing
 
     @property
@@ -153,7 +153,7 @@ class RouterView:
 
     def known_state(self) -> State:
         """The state without rows that the log lost. A service restores it in the background instead."""
-        if self.log.stale and not self._background:
+        if self.log.stale and not self.background:
             with self.lock:
                 self._restore_if_stale()
         return self.state

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 STEPS = {"minute": 60, "hour": 3600, "day": 86_400}
 """Seconds of a step, by name. Steps begin at multiples of these seconds since 1970: days are those of UTC."""
@@ -38,6 +38,17 @@ ADD = f"ON CONFLICT ({', '.join(KEY)}) DO UPDATE SET " + ", ".join(f"{name} = hi
 """The end of an INSERT that adds to the cells that are there."""
 
 
+class Reached(NamedTuple):
+    """How far the history of a router reaches: all rows of the log up to `position` are counted.
+
+    A history that is being added to in pieces has also counted the rows up to `upto` for the places up to `done`.
+    """
+
+    position: int
+    upto: int
+    done: Place | None = None
+
+
 class TooManyRowsError(ValueError):
     """More rows of the history were asked for than one answer may have."""
 
@@ -49,6 +60,38 @@ class Deltas(Protocol):
 
     def between(self, after: int, upto: int) -> Cells:
         """What the rows with after < position <= upto add."""
+
+
+class LocalHistory(Protocol):
+    """The history of one router in a store that only this process writes to."""
+
+    def position(self) -> int:
+        """The rows of the log up to this position are counted."""
+
+    def reached(self) -> Reached:
+        """How far the history reaches."""
+
+    def write(self, cells: Cells, upto: int, generation: int) -> int:
+        """Add cells, and note that the rows up to `upto` are counted; what to wait for. Many cells are added by several commits.
+
+        A StoreError if rows were lost since the journal was of that `generation`: the state is to be restored from the log then.
+        """
+
+
+class SharedHistory(Protocol):
+    """The history of one router in a store that several replicas write to: whoever comes first counts a row."""
+
+    def position(self) -> int:
+        """The rows of the log up to this position are counted."""
+
+    def reached(self) -> Reached:
+        """How far the history reaches."""
+
+    def write(self, deltas: Deltas, upto: int) -> int:
+        """Count those rows up to `upto` that nobody has counted yet; the position up to which all are counted then.
+
+        Counts nothing if `deltas` does not have all of them.
+        """
 
 
 @dataclass(frozen=True)

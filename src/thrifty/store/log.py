@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from thrifty.store.alerts import AlertTable
-from thrifty.store.history import Cells, Deltas, History
+from thrifty.store.history import History
 
 DECISION, OUTCOME, CHANGE = "d", "o", "c"
 
@@ -71,38 +71,12 @@ class Listener(Protocol):
         """Note that `take` or `refuse` raised `error`; no more rows will come."""
 
 
-class LocalHistory(Protocol):
-    """The history of one router in a store that only this process writes to."""
-
-    def position(self) -> int:
-        """The rows of the log up to this position are counted."""
-
-    def write(self, cells: Cells, upto: int) -> int:
-        """Add cells, and note that the rows up to `upto` are counted, after everything appended so far; what to wait for.
-
-        The next rows are durable only if this is.
-        """
-
-
-class SharedHistory(Protocol):
-    """The history of one router in a store that several replicas write to: whoever comes first counts a row."""
-
-    def position(self) -> int:
-        """The rows of the log up to this position are counted."""
-
-    def write(self, deltas: Deltas, upto: int) -> int:
-        """Count those rows up to `upto` that nobody has counted yet; the position up to which all are counted then.
-
-        Counts nothing if `deltas` does not have all of them.
-        """
-
-
 class Journal(Protocol):
     """The log of one router."""
 
     replica: int
     shared: bool  # True if other replicas write to the same log
-    history: Any  # a LocalHistory, or a SharedHistory if `shared`
+    history: Any  # a LocalHistory, or a SharedHistory if `shared`; see `thrifty.store.history`
 
     def append(self, row: Row, *, keep: bool = False) -> int:
         """Hand a row to the writer; returns what to pass to `wait`. Rows become durable in the order of these calls.

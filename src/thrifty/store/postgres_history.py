@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from thrifty.store.history import ADD, COLUMNS, STEPS, Deltas, table_rows
+from thrifty.store.history import ADD, COLUMNS, STEPS, Deltas, Reached, table_rows
 from thrifty.store.log import DECISION
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class PostgresHistory:
     def position(self) -> int:
         """See `SharedHistory`."""
         return int(self._store.query_long(UPTO, (self._router,))[0][0])
+
+    def reached(self) -> Reached:
+        """See `SharedHistory`."""
+        return Reached(self.position(), 0)
 
     def write(self, deltas: Deltas, upto: int) -> int:
         """See `SharedHistory`."""

@@ -1,5 +1,6 @@
 """The history in a SQLite file. It is written by the thread that writes the log, after the rows that it counts."""
 
+import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
@@ -7,7 +8,7 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from thrifty.store.history import ADD, COLUMNS, STEPS, Cells, table_rows
+from thrifty.store.history import ADD, COLUMNS, STEPS, Cells, Place, Reached, table_rows
 from thrifty.store.log import StoreError
 
 if TYPE_CHECKING:
@@ -17,11 +18,17 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 64
 """Cells changed by one statement, at most; other numbers are made of powers of two, so that few statements are prepared."""
 
+PIECE_PLACES = 200
+"""Places that one commit adds to, at most, each in three steps: some milliseconds, for which decisions wait."""
+
 PRUNE_ROWS = 2_000
 """Cells that one commit of a prune deletes, at most."""
 
-UPTO = "SELECT coalesce((SELECT position FROM history_upto WHERE router = ?), 0)"
-SET_UPTO = "INSERT INTO history_upto VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position"
+SET_POSITION = (
+    "INSERT INTO history_upto (router, position) VALUES (?, ?) "
+    "ON CONFLICT DO UPDATE SET position = excluded.position, next = NULL, done = NULL"
+)
+SET_DONE = "INSERT INTO history_upto VALUES (?, 0, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next, done = excluded.done"
 KEEP = "INSERT INTO history_kept VALUES (?, ?) ON CONFLICT DO UPDATE SET before = max(before, excluded.before)"
 _OLD = "FROM history WHERE router = ?1 AND step = ?2 AND whole = ?3 AND start < ?4"
 OLD_EXIST = f"SELECT EXISTS (SELECT 1 {_OLD})"
@@ -43,23 +50,39 @@ class SqliteHistory:
     def __init__(self, store: "SqliteStore", journal: "SqliteJournal", router: str) -> None:
         self._store, self._journal, self._router = store, journal, router
 
-    def position(self) -> int:
-        """The rows of the log up to this position are counted, or were on their way when this was called."""
-        with suppress(StoreError):  # lost, so they are not counted
+    def reached(self) -> Reached:
+        """See `LocalHistory`. What is on its way is waited for."""
+        with suppress(StoreError):  # lost, so it is not counted
             self._store.writer.wait(self._store.history_tickets.get(self._router, 0))
-        return int(self._store.query(UPTO, self._router)[0][0])
+        found = self._store.query("SELECT position, next, done FROM history_upto WHERE router = ?", self._router)
+        if not found:
+            return Reached(0, 0)
+        position, upto, done = found[0]
+        return Reached(position, position) if done is None else Reached(position, upto, tuple(json.loads(done)))
 
-    def write(self, cells: Cells, upto: int) -> int:
-        """Add cells, and note that the rows up to `upto` are counted, after everything appended so far; what to wait for.
+    def position(self) -> int:
+        """See `LocalHistory`."""
+        return self.reached().position
 
-        A StoreError if rows of the log were lost and the journal was not told yet.
-        """
+    def write(self, cells: Cells, upto: int, generation: int) -> int:
+        """See `LocalHistory`. In the order of the places: neighbours are in the same pages of the file."""
+        places, ticket = sorted(cells), 0
+        for first in range(0, max(len(places), 1), PIECE_PLACES):
+            piece = {place: cells[place] for place in places[first : first + PIECE_PLACES]}
+            self._store.writer.wait(ticket)
+            done = places[first + PIECE_PLACES - 1] if first + PIECE_PLACES < len(places) else None
+            ticket = self._append(piece, upto, done, generation)
+        return ticket
 
+    def _append(self, cells: Cells, upto: int, done: Place | None, generation: int) -> int:
         def add(connection: sqlite3.Connection) -> None:
             add_cells(connection, table_rows(self._router, cells, self._store.history_kept))
-            connection.execute(SET_UPTO, (self._router, upto))
+            if done is None:
+                connection.execute(SET_POSITION, (self._router, upto))
+            else:
+                connection.execute(SET_DONE, (self._router, upto, json.dumps(done)))
 
-        ticket = self._store.history_tickets[self._router] = self._journal.append_work(add)
+        ticket = self._store.history_tickets[self._router] = self._journal.append_work(add, generation)
         return ticket
 
     def forget(self, *, since: float) -> None:
@@ -69,7 +92,7 @@ class SqliteHistory:
             connection.execute("DELETE FROM history WHERE router = ? AND start + step > ?", (self._router, since))
             connection.execute("DELETE FROM history_upto WHERE router = ?", (self._router,))
 
-        self._journal.wait(self._journal.append_work(delete))
+        self._journal.wait(self._journal.append_work(delete, self._journal.generation))
 
 
 def add_cells(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:

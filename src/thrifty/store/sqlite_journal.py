@@ -79,16 +79,19 @@ class SqliteJournal:
 
     def __init__(self, store: "SqliteStore", router: str) -> None:
         self._store, self._router = store, router
-        self._generation = store.writer.generation
+        self.generation = store.writer.generation
         self.history = SqliteHistory(store, self, router)
 
     def append(self, row: Row, *, keep: bool = False) -> int:  # noqa: ARG002
         """See `Journal`."""
-        return self._store.writer.append((self._router, *row), self._generation)
+        return self._store.writer.append((self._router, *row), self.generation)
 
-    def append_work(self, work: Callable[[sqlite3.Connection], None]) -> int:
-        """Have a function change the file, in one transaction with the rows around it; what to pass to `wait`."""
-        return self._store.writer.append((work, ()), self._generation)
+    def append_work(self, work: Callable[[sqlite3.Connection], None], generation: int) -> int:
+        """Have a function change the file, in one transaction with the rows around it; what to pass to `wait`.
+
+        A StoreError if rows were lost since the journal was of that `generation`.
+        """
+        return self._store.writer.append((work, ()), generation)
 
     def admit(self, *, keep: bool) -> None:
         """See `Journal`."""
@@ -113,7 +116,7 @@ class SqliteJournal:
 
     def recover(self) -> None:
         """See `Journal`."""
-        self._generation = self._store.writer.generation
+        self.generation = self._store.writer.generation
 
     def read(self, after: int, upto: int | None = None) -> Iterator[Placed]:
         """See `Journal`."""

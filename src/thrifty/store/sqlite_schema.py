@@ -38,6 +38,7 @@ MIGRATIONS = (
     ALTER TABLE keys ADD COLUMN used_at REAL;
     """,
     # `step` in seconds, `start` in seconds since 1970; `whole` is 1 for all segments together.
+    # While cells are added in pieces, those up to `done` (a place, as JSON) are complete up to `next`, the others up to `position`.
     """
     CREATE TABLE history (
         router TEXT NOT NULL, step INTEGER NOT NULL, whole INTEGER NOT NULL, start INTEGER NOT NULL, segment TEXT NOT NULL,
@@ -45,7 +46,7 @@ MIGRATIONS = (
         decisions INTEGER NOT NULL, outcomes INTEGER NOT NULL, rewards REAL NOT NULL, costs REAL NOT NULL,
         PRIMARY KEY (router, step, whole, start, segment, arm, group_name)
     ) STRICT, WITHOUT ROWID;
-    CREATE TABLE history_upto (router TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
+    CREATE TABLE history_upto (router TEXT PRIMARY KEY, position INTEGER NOT NULL, next INTEGER, done TEXT) STRICT;
     CREATE TABLE history_kept (step INTEGER PRIMARY KEY, before INTEGER NOT NULL) STRICT;
     """,
     # `occasion` is 0 while an alert lasts, so that the unique index allows one; then it is the id.
