@@ -121,6 +121,16 @@ def test_the_statistics_of_an_arm_are_reset(visit: Visit, api: httpx.Client) -> 
     assert {arm["arm"]: arm["remembered"] for arm in known}["birch"] == 0
 
 
+def test_a_rollout_is_moved_to_a_canary_and_back(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "rolling")
+    expect(page.locator(".steps [aria-current]")).to_have_text("live")
+    pull(page, "Move…", "To canary", within="[data-part=rollout]", Share_of_traffic_in_the_canary="0.2")
+    assert (shown(api, "rolling")["mode"], shown(api, "rolling")["canary_share"]) == ("canary", 0.2)
+    expect(page.locator(".steps [aria-current]")).to_have_text("canary, 20% of keys")
+    undo(page)
+    assert shown(api, "rolling")["mode"] == "live"
+
+
 def test_the_slider_shows_another_alpha_and_a_lever_takes_it_over(visit: Visit, api: httpx.Client) -> None:
     page = router_page(visit, api, "dragging")
     slider = page.get_by_role("slider")

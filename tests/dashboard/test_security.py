@@ -12,7 +12,7 @@ from tests.service.conftest import Service
 
 PAGES = ("/", "/routers/sms", "/routers/sms/segments/DE", "/keys")
 ASSETS = ("/dashboard/dashboard.js", "/dashboard/dashboard.css", "/dashboard/icon.svg")
-ROUTER_PARTS = ("tags", "head", "picture", "arms", "series", "frontier", "segments", "decisions", "changes")
+ROUTER_PARTS = ("tags", "head", "picture", "arms", "series", "frontier", "rollout", "segments", "decisions", "changes")
 PARTS = (
     "/dashboard/overview?part=overview",
     "/dashboard/overview?part=alerts",
@@ -24,6 +24,7 @@ LEVERS: tuple[tuple[str, str, dict[str, object] | None], ...] = (
     ("POST", "/v1/routers/sms/arms/a:pause", {}),
     ("POST", "/v1/routers/sms/alpha", {"alpha": 0.2}),
     ("POST", "/v1/routers/sms/undo", {"position": 1}),
+    ("POST", "/v1/routers/sms/rollout", {"to": "shadow"}),
     ("POST", "/v1/keys", {"name": "x"}),
     ("DELETE", "/v1/keys/shop", None),
 )

@@ -18,13 +18,21 @@ _LOOKED_UP = ("floor", "chosen", "saving")  # columns for which the rule is aske
 
 
 def segment_table(
-    router: "RouterView", *, search: str = "", sort: str = "-decisions", limit: int = 50, offset: int = 0, max_age_s: float = 0.0
+    router: "RouterView",
+    *,
+    search: str = "",
+    below: str | None = None,
+    sort: str = "-decisions",
+    limit: int = 50,
+    offset: int = 0,
+    max_age_s: float = 0.0,
 ) -> dict[str, Any]:
     """Some rows of the table of segments, and how many there are in all; a segment counts those below it.
 
     Parameters
     ----------
     search : only segments whose name has this text, whatever its case
+    below : only segments below this one, without itself; "" leaves out the one that counts all
     sort : one of `SORTS`, with a minus before it from the largest
     limit, offset : how many rows, and how many are left out before them
     max_age_s : how old the statistics may be
@@ -35,7 +43,7 @@ def segment_table(
         raise ValueError(f"sort must be one of {', '.join(SORTS)}, with - before it from the largest, got {sort!r:.80}")
     copied = router.outlook.copy(router, max_age_s=max_age_s)
     table = _Table(copied)
-    found = table.matching(search)
+    found = table.matching(search, below)
     if column in _LOOKED_UP:
         table.look(found)
     values = {number: table.value(column, number) for number in table.by_name(found)}
@@ -62,10 +70,14 @@ class _Table:
         self._choice = choice[0]
         self._looker = Looker(copied, copied.settings, choice) if choice[0] else None
 
-    def matching(self, search: str) -> list[int]:
-        """Numbers of the segments whose name has a text."""
+    def matching(self, search: str, below: str | None) -> list[int]:
+        """Numbers of the segments whose name has a text, and which are below one."""
         names, wanted = self._copied.names, search.casefold()
-        return list(range(len(names))) if not wanted else [n for n, name in enumerate(names) if wanted in name.casefold()]
+        found = list(range(len(names))) if not wanted else [n for n, name in enumerate(names) if wanted in name.casefold()]
+        if below is None:
+            return found
+        start = f"{below}/" if below else ""
+        return [n for n in found if names[n] and names[n].startswith(start)]
 
     def look(self, numbers: list[int]) -> None:
         """Ask the rule what it knows and would take, in these segments."""

@@ -74,6 +74,15 @@ def money(value: float | None) -> str:
     return text.replace("-", MINUS)
 
 
+def signed(value: float | None) -> str:
+    """A difference of rates, with its sign.
+
+    >>> signed(0.0123), signed(-0.5)
+    ('+0.012', '−0.500')
+    """
+    return f"{value:+.3f}".replace("-", MINUS) if _known(value) else NONE
+
+
 def tick(value: float) -> str:
     """A round number on an axis.
 

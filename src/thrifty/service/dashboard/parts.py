@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from thrifty.router import Router
+from thrifty.router.segment_table import SORTS
 from thrifty.service.dashboard import numbers
 from thrifty.service.dashboard.picture import arms_picture
 from thrifty.service.dashboard.series import Cell, Timeline, line_chart, share_chart, spark, timeline_of
@@ -27,7 +29,6 @@ RANGES = {
 """Step of the history, its seconds, how many steps, and how that is called. A whole router has "live" in steps of 5 s."""
 
 ARM_COLUMNS = ("arm", "cost", "mean", "decisions", "outcomes", "borrowed", "spent")
-SEGMENT_COLUMNS = ("segment", "decisions", "quality", "spend")
 ROLES_TEXT = (
     ("decide", "ask for decisions"),
     ("outcome", "report outcomes"),
@@ -162,20 +163,29 @@ class Parts:
         rows = self.sources.history(router, segment, step=name, since=start, until=start + steps * step_s)
         return timeline_of(rows, arms, start=start, step_s=step_s, steps=steps), text
 
-    def frontier(self, router: Router, _segment: str | None, query: Mapping[str, str]) -> Content:
-        """What another alpha would do."""
-        (found, note), alpha = self.sources.frontier(router), router.settings.alpha
-        content = {"note": note, "alpha": f"{alpha:g}", "version": router.version}
-        if not found:
+    def frontier(self, router: Router, found: Mapping[str, Any], query: Mapping[str, str]) -> Content:
+        """What another alpha would have done."""
+        (note, _, reason), alpha = found["note"].partition(" ("), router.settings.alpha
+        notes = {"note": f"{note[:1].upper()}{note[1:]}.", "reason": reason.removesuffix(")")}
+        content = {**notes, "alpha": f"{alpha:g}", "version": router.version}
+        rows = [row for row in found["rows"] if row["quality"] is not None and row["cost"] is not None]
+        if not rows:
             return {**content, "rows": [], "drawn": None, "at": 0}
-        drawn, rows, at = frontier_chart(found, alpha, _size(query))
-        return {**content, "drawn": drawn, "rows": rows, "at": at}
+        drawn, texts, at = frontier_chart(rows, alpha, _size(query))
+        return {**content, "drawn": drawn, "rows": texts, "at": at}
+
+    def rollout(self, router: Router, _segment: str | None, _query: Mapping[str, str]) -> Content:
+        """How far the rollout is."""
+        known = router.rollout().to_dict()
+        text = known["text"]
+        return {**known, "text": f"{text[:1].upper()}{text[1:]}.", "drawn": difference_bar(known), "version": router.version}
 
     def segments(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
         """The table of segments, or of those below one."""
-        view = table_view(query, columns=SEGMENT_COLUMNS, sort="-decisions")
-        rows, view = self.sources.segments(router, segment, view)
-        return {"rows": [{**row, "href": segment_link(router.name, row["segment"])} for row in rows], "view": view}
+        view = table_view(query, columns=SORTS, sort="-decisions")
+        found = self.sources.segments(router, segment, view)
+        rows = [{**row, "href": segment_link(router.name, row["name"])} for row in found["segments"]]
+        return {"rows": rows, "view": replace(view, total=found["total"], shown=len(rows))}
 
     def decisions(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
         """The last decisions."""
@@ -210,6 +220,19 @@ def bullet(mean: float | None, low: float | None, high: float | None, floor: flo
         "high": at(mean if high is None else high),
         "floor": at(floor) if floor else None,
     }
+
+
+def difference_bar(known: Mapping[str, Any]) -> dict[str, float] | None:
+    """Where the ends of the difference to the floor lie on a scale of a hundred steps with 0 in its middle; None if not known.
+
+    >>> difference_bar({"low": -0.1, "high": 0.05, "difference": 0.0})
+    {'low': 0.0, 'high': 75.0, 'mean': 50.0}
+    """
+    if known["low"] is None or known["high"] is None or known["difference"] is None:
+        return None
+    widest = max(abs(known["low"]), abs(known["high"]), 1e-9)
+    places = {"low": known["low"], "high": known["high"], "mean": known["difference"]}
+    return {name: round(50.0 + 50.0 * min(max(value / widest, -1.0), 1.0), 2) for name, value in places.items()}
 
 
 def segment_link(router: str, segment: str) -> str:

@@ -36,7 +36,17 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for each in (numbers.count, numbers.per_minute, numbers.rate, numbers.share, numbers.money, numbers.clock, numbers.stamp):
+    for each in (
+        numbers.age,
+        numbers.clock,
+        numbers.count,
+        numbers.money,
+        numbers.per_minute,
+        numbers.rate,
+        numbers.share,
+        numbers.signed,
+        numbers.stamp,
+    ):
         environment.filters[each.__name__] = each
     environment.filters["tojson_text"] = _json_text
     return environment

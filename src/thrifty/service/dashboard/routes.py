@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -47,7 +48,7 @@ HEADERS = {
 ASSETS = {"dashboard.js": "text/javascript", "dashboard.css": "text/css", "icon.svg": "image/svg+xml"}
 
 _OF_SERVICE = ("overview", "alerts")
-_OF_ROUTER = ("tags", "head", "picture", "arms", "series", "frontier", "segments", "decisions", "changes")
+_OF_ROUTER = ("tags", "head", "picture", "arms", "series", "frontier", "rollout", "segments", "decisions", "changes")
 
 
 def dashboard_routes(app: "App", answered: Wrapper, guarded: Wrapper) -> list[Route]:
@@ -115,6 +116,8 @@ class Dashboard:
         if segment is not None and segment not in await run_in_threadpool(router.segments):
             raise ServiceProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
         content = partial(getattr(self.parts, name), router, segment, query)
+        if name == "frontier":
+            content = partial(self.parts.frontier, router, json.loads(await self.app.frontiers.body(router, segment or "")), query)
         return await self._answer(request, name, (router.name, router.version), content)
 
     async def keys_part(self, request: Request) -> Response:

@@ -1,12 +1,11 @@
 """What the parts of a page are made of: calls to the routers, the store and the rest of the service, in one place."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thrifty.router import Router
-from thrifty.router.outlook import Looker
 from thrifty.router.summary import score_interval
-from thrifty.service.dashboard.tables import TableView, cut
+from thrifty.service.dashboard.tables import TableView
+from thrifty.service.overview import FRESH_S
 from thrifty.store.history import TooManyRowsError
 
 if TYPE_CHECKING:
@@ -17,11 +16,6 @@ ALERTS, DECISIONS, CHANGES = 30, 30, 30
 
 ALL_ARMS = "all arms together"
 """Stands for the arms where they are too many to be kept apart."""
-
-SEVERAL = "differs by segment"
-BASIS = "Estimates of the arms as they are known now, at the prices of now, weighed by the decisions of each segment."
-FRESH_S = 0.9
-"""Seconds for which sums that were copied serve all parts."""
 
 
 class Sources:
@@ -77,39 +71,11 @@ class Sources:
         """The newest changes before a position of the log, and one more if there are more."""
         return router.changes(CHANGES + 1, before=before)
 
-    def segments(self, router: Router, within: str | None, view: TableView) -> tuple[list[dict[str, Any]], TableView]:
-        """The segments of a view: sums of all, and what is chosen now in those that are shown."""
-        copied = router.outlook.copy(router, max_age_s=FRESH_S)
-        sent, seen, rewards, spend = (copied.sums[name].sum(axis=1).tolist() for name in ("sent", "seen", "reward_sum", "cost_sum"))
-        below = f"{within}/" if within else ""
-        rows = [
-            {
-                "number": number,
-                "segment": name,
-                "decisions": sent[number],
-                "outcomes": round(seen[number]),
-                "quality": rewards[number] / seen[number] if seen[number] > 0.0 else None,
-                "spend": spend[number],
-            }
-            for number, name in enumerate(copied.names)
-            if name and name.startswith(below)
-        ]
-        shown, view = cut(rows, view, name="segment")
-        choice, names = copied.arms.active_at_prices(), copied.arms.names
-        looker = Looker(copied, copied.settings, choice) if choice[0] else None
-        return [{**row, **_taken(looker, row["number"], names)} for row in shown], view
-
-    def frontier(self, router: Router) -> tuple[list[dict[str, Any]], str]:
-        """What to expect at each alpha of a grid, and on what that rests."""
-        alphas = sorted({*(step / 100 for step in range(31)), router.settings.alpha})
-        rows = []
-        for alpha in alphas:
-            found = router.preview("alpha", alpha=alpha, max_age_s=FRESH_S)["after"]
-            if found["quality"] is None:
-                return [], ""
-            named = {"arm": found["arm"] or SEVERAL, "quality_low": found["low"], "quality_high": found["high"]}
-            rows.append({**found, **named, "alpha": alpha, "cost_low": None, "cost_high": None})
-        return rows, BASIS
+    def segments(self, router: Router, below: str | None, view: TableView) -> dict[str, Any]:
+        """The segments of a view, and how many there are in all."""
+        return router.segment_table(
+            search=view.search, below=below or "", sort=view.sort, limit=view.limit, offset=view.offset, max_age_s=FRESH_S
+        )
 
     def history(self, router: Router, segment: str | None, *, step: str, since: float, until: float) -> list[dict[str, Any]]:
         """Rows of the history by arm; of all arms together where there would be too many. About a second old."""
@@ -118,11 +84,3 @@ class Sources:
             return list(self.app.store.history(router.name, **asked, by=("arm",)).rows)
         except TooManyRowsError:
             return [{**row, "arm": ALL_ARMS} for row in self.app.store.history(router.name, **asked, by=()).rows]
-
-
-def _taken(looker: Looker | None, number: int, names: Sequence[str]) -> dict[str, Any]:
-    """The floor of a segment, and the arm that is chosen there now."""
-    look = None if looker is None else looker.at(number)
-    if look is None or look.chosen is None:
-        return {"floor": None, "chosen": None}
-    return {"floor": look.floor, "chosen": names[look.arms[look.chosen]]}

@@ -75,7 +75,7 @@ def _texts(row: Mapping[str, Any], now: Mapping[str, Any], x: Scale) -> dict[str
     return {
         "x": x(row["alpha"]),
         "alpha": f"{row['alpha']:g}",
-        "arm": row["arm"] or numbers.NONE,
+        "arm": row["arm"] or "differs by segment",
         "change": change,
         "quality": numbers.rate(row["quality"]),
         "quality_interval": _interval(row, "quality", numbers.rate),

@@ -121,17 +121,20 @@
     return states.get(name);
   };
 
+  const parametersOf = (state) => ({ size: narrow.matches ? "narrow" : "wide", ...state.parameters });
+
   const fetchPart = async (part) => {
     const state = stateOf(part);
-    const query = new URLSearchParams({ part: part.dataset.part, size: narrow.matches ? "narrow" : "wide", ...state.parameters });
+    const asked = parametersOf(state);
+    const query = new URLSearchParams({ part: part.dataset.part, ...asked });
     if (place.segment !== undefined) query.set("segment", place.segment);
     state.busy = true;
     state.fetchedAt = performance.now();
-    const asked = JSON.stringify(state.parameters);
+    const isOutdated = () => JSON.stringify(asked) !== JSON.stringify(parametersOf(state));
     try {
       const answer = await ask(`${place.fragments}?${query}`);
       const text = await answer.text();
-      if (asked !== JSON.stringify(state.parameters)) return;
+      if (isOutdated()) return;
       const fresh = new DOMParser().parseFromString(text, "text/html").body;
       if (part.contains(document.activeElement) && part.querySelector("#alpha-slider") === document.activeElement) return;
       const focused = document.activeElement;
@@ -148,7 +151,7 @@
       if (!error.status) say("offline", "off");
     } finally {
       state.busy = false;
-      if (asked !== JSON.stringify(state.parameters)) fetchPart(part);
+      if (isOutdated()) fetchPart(part);
     }
   };
 
@@ -336,7 +339,7 @@
 
   const openLever = (button) => {
     const data = { ...button.dataset };
-    const actions = data.lever === "rollout" ? ["shadow", "canary", "live"].filter((mode) => mode !== data.mode) : actionsOf(data);
+    const actions = data.lever === "rollout" ? ["shadow", "canary", "live"].filter((mode) => mode !== data.mode || mode === "canary" || data.fallen) : actionsOf(data);
     lever = { data, action: actions[0], asked: 0 };
     const titles = {
       arm: `Change ${data.arm}`, router: `Change ${place.router}`, alpha: "Change alpha", undo: "Undo this change?",
@@ -431,7 +434,7 @@
     const version = data.version === undefined ? {} : { version: Number(data.version) };
     if (action === "undo") return [api("/undo"), { method: "POST", body: { position: Number(data.position), ...version } }];
     if (action === "revoke") return [`/v1/keys/${encodeURIComponent(data.name)}`, { method: "DELETE" }];
-    if (data.lever === "rollout") return [api("/rollout"), { method: "POST", body: { to: action, ...values } }];
+    if (data.lever === "rollout") return [api("/rollout"), { method: "POST", body: { to: action, ...values, ...version } }];
     if (action === "alpha") return [api("/alpha"), { method: "POST", body: { alpha: values.alpha, ...version } }];
     const arm = values.arm ?? data.arm ?? data.pinned;
     const body = values.price === undefined ? version : { price: values.price, ...version };
@@ -457,7 +460,7 @@
     const arm = values.arm ?? data.arm ?? data.pinned;
     const said = { undo: "Undone.", revoke: `Revoked all keys of ${data.name}.`, alpha: `Alpha is ${values.alpha} now.` };
     const text = data.lever === "rollout" ? `The rollout is ${action} now.` : said[action] ?? `${DONE[action]} ${arm}.`;
-    toast(text, action === "undo" || action === "revoke" || data.lever === "rollout" ? null : await lastChange());
+    toast(text, action === "undo" || action === "revoke" ? null : await lastChange());
   };
 
   const lastChange = async () => {
