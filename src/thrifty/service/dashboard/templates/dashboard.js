@@ -8,7 +8,7 @@
   const THEME = "thrifty-theme";
   const THEMES = ["system", "light", "dark"];
   const TICK_MS = 250;
-  const TRAILING_MS = 1100; // a part may come from the server's memory of the last second, so it is fetched once more
+  const TRAILING_MS = 1100; // a slow part may come from the server's memory of the last second, so it is fetched once more
   const POLL_MS = 2000;
   const RETRY_MS = 3000;
 
@@ -113,7 +113,7 @@
   const states = new Map(); // of each part: its parameters, when it was fetched, and whether it is being fetched
   const narrow = matchMedia("(max-width: 700px)");
   let changedAt = 0; // when something changed on the server, by the clock of this page
-  let frozen = false; // tests and screenshots stop the clock
+  let moment = ""; // the digest of the last event
 
   const stateOf = (part) => {
     const name = part.dataset.part;
@@ -128,6 +128,7 @@
     const asked = parametersOf(state);
     const query = new URLSearchParams({ part: part.dataset.part, ...asked });
     if (place.segment !== undefined) query.set("segment", place.segment);
+    if (Number(part.dataset.every) <= 1) query.set("moment", moment);
     state.busy = true;
     state.fetchedAt = performance.now();
     const isOutdated = () => JSON.stringify(asked) !== JSON.stringify(parametersOf(state));
@@ -179,14 +180,14 @@
   };
 
   const tick = () => {
-    if (waitingForKey || frozen || document.hidden) return;
+    if (waitingForKey || document.hidden) return;
     const now = performance.now();
     for (const part of parts()) {
       const state = stateOf(part);
-      const every = 1000 * Number(part.dataset.every);
+      const every = 1000 * Number(part.dataset.every) - 300; // events come about once a second
       if (state.busy || now < state.waitUntil || now - state.fetchedAt < every) continue;
-      const stale = part.classList.contains("stale");
-      if (state.fetchedAt < changedAt + Math.max(TRAILING_MS, every) || stale) fetchPart(part);
+      const trailing = Number(part.dataset.every) <= 1 ? 0 : Math.max(TRAILING_MS, every);
+      if (state.fetchedAt < changedAt + trailing || part.classList.contains("stale")) fetchPart(part);
     }
   };
 
@@ -242,6 +243,13 @@
   // -- live ----------------------------------------------------------------------------------------------------------------------
 
   let stream = null;
+  // All who follow the same router get the same event. Its digest goes with the request, so that nobody gets a part from before it,
+  // and all of them get the one that was made for the first who asked.
+  const digest = (text) => {
+    let hash = 0x811c9dc5;
+    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+    return (hash >>> 0).toString(36);
+  };
   const say = (text, style) => {
     const live = $("live");
     if (live.textContent !== text) live.textContent = text;
@@ -250,7 +258,7 @@
 
   // Server-sent events by fetch, because EventSource cannot send a key. An event only says that something changed.
   const follow = async () => {
-    if (stream || document.hidden || waitingForKey || frozen) return;
+    if (stream || document.hidden || waitingForKey) return;
     stream = new AbortController();
     try {
       const path = place.router === undefined ? "/v1/events" : `/v1/events?router=${encodeURIComponent(place.router)}`;
@@ -264,7 +272,11 @@
         if (done) break;
         const blocks = (pending + value).split("\n\n");
         pending = blocks.pop().slice(-100_000);
-        if (blocks.some((block) => /^event:/m.test(block))) changedAt = performance.now();
+        const events = blocks.filter((block) => /^event:/m.test(block));
+        if (!events.length) continue;
+        moment = digest(events.at(-1));
+        changedAt = performance.now();
+        tick();
       }
     } catch (error) {
       if (error.status === 401) return;
@@ -275,7 +287,7 @@
     if (!document.hidden) setTimeout(follow, RETRY_MS);
   };
   const poll = () => {
-    if (document.hidden || waitingForKey || frozen || $("live").textContent === "live" && stream) return;
+    if (document.hidden || waitingForKey || $("live").textContent === "live" && stream) return;
     changedAt = performance.now();
   };
   const onVisibility = () => {
