@@ -136,12 +136,25 @@ def test_a_snapshot_of_an_older_version_opens_with_nothing_spent() -> None:
 def test_only_the_last_days_are_remembered() -> None:
     spending = Spending()
     for hour in range(1000):
-        spending.count(3600.0 * hour, 1.0, "exploit", budget=0.0)
-    spending.count(0.0, 1.0, "exploit", budget=0.0)  # a row that comes late
-    spending.correct(0.0, 1.0, 5.0, "exploit")
+        spending.count(3600.0 * hour, 1.0, budget=0.0)
+    spending.count(0.0, 1.0, budget=0.0)  # a row that comes late
+    spending.correct(0.0, 1.0, 5.0)
     hours = spending.dump()[0]
     assert len(hours) == KEPT_H
     assert hours[0] == [1000 - KEPT_H, 1, 1, 1.0, 0, 0.0]
+
+
+def test_a_late_cost_is_counted_where_its_decision_was() -> None:
+    """Minutes 0 to 9 are free, 10 to 19 tight, the rest free again: only then is the budget raised."""
+    spending = Spending()
+    for minute in range(30):
+        spending.count(60.0 * minute, float("nan"), budget=0.0 if minute < 10 else 1.0 if minute < 20 else 1e9)
+        spending.correct(60.0 * minute, float("nan"), 3.0)
+    ((_, decisions, free, free_cost, tight, tight_cost),) = spending.dump()[0]
+    assert (decisions, free, free_cost, tight, tight_cost) == (30, 20, 60.0, 10, 30.0)
+    for minute in (5, 15, 25):
+        spending.correct(60.0 * minute, 3.0, 4.0)
+    assert spending.dump()[0][0][2:] == [20, 62.0, 10, 31.0]
 
 
 # -- looking ahead ---------------------------------------------------------------------------------------------------------
@@ -154,7 +167,7 @@ def test_the_rest_of_a_day_is_expected_as_on_the_days_before() -> None:
         for hour in range(24):
             for _ in range((50 if hour in (20, 21) else 5) * (2 if day == 2 else 1)):
                 if day < 2 or hour < 12:
-                    spending.count(86_400.0 * day + 3600.0 * hour, 2.0, "exploit", budget=0.0)
+                    spending.count(86_400.0 * day + 3600.0 * hour, 2.0, budget=0.0)
     forecast = spending.forecast(86_400.0 * 2 + 12 * 3600.0, 100.0)
     assert forecast.spent == 2.0 * 120
     assert forecast.decisions_left == pytest.approx(2 * 150, rel=0.1)
@@ -164,7 +177,7 @@ def test_the_rest_of_a_day_is_expected_as_on_the_days_before() -> None:
 def test_the_first_day_is_expected_to_go_on_as_the_last_hour_did() -> None:
     spending = Spending()
     for minute in range(600):
-        spending.count(60.0 * minute, 1.0, "exploit", budget=0.0)
+        spending.count(60.0 * minute, 1.0, budget=0.0)
     assert spending.forecast(36_000.0, 1.0).free == pytest.approx(1440, rel=0.02)
 
 

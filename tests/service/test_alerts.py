@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -16,7 +16,8 @@ from tests.service.conftest import Service
 from tests.service.receivers import SECRET, Receiver
 from tests.service.test_http import JSON, SMS, running
 from tests.service.test_webhook import receive
-from thrifty.router import Router
+from thrifty.router import Router, Settings
+from thrifty.router.changing import add_change
 from thrifty.router.monitor import LOOK_S
 from thrifty.service.alerts import Alerts
 from thrifty.service.config import Config
@@ -151,6 +152,29 @@ def test_a_newcomer_that_has_proven_itself_is_news_once(world: World) -> None:
     assert [each for each in world.rules() if each[0] == "newcomer proven"] == [("newcomer proven", "c", False)]
 
 
+def test_a_rollout_that_fell_back_is_a_page_until_a_person_moves_it_on(world: World) -> None:
+    world.pass_time(1)
+    add_change(world.router, "fallback", {"at": world.clock.time(), "text": "the floor was broken", "by": "guardrail"}, None)
+    world.pass_time(1)
+    (found,) = world.alerts.open()
+    assert (found["rule"], found["severity"], found["text"]) == ("guardrail fell back", "page", "the floor was broken")
+    world.router.move_rollout("live", by="ann")
+    world.pass_time(1)
+    assert world.rules() == [("guardrail fell back", "", False)]
+
+
+def test_a_budget_that_cannot_be_kept_and_one_that_is_spent_are_alerts_until_they_are_raised(world: World) -> None:
+    settings = world.router.settings.to_dict()
+    world.router.configure(ARMS, Settings(**{**settings, "daily_budget": 100.0}))
+    world.pass_time(2)
+    assert world.rules() == []  # nothing is known of the rest of the day yet
+    world.pass_time(78)
+    assert sorted(world.rules()) == [("budget cannot be kept", "", True), ("spend above budget", "", True)]
+    world.router.configure(ARMS, Settings(**{**settings, "daily_budget": 1e6}))
+    world.pass_time(1)
+    assert sorted(world.rules()) == [("budget cannot be kept", "", False), ("spend above budget", "", False)]
+
+
 def test_two_replicas_write_an_alert_once(postgres: Postgres) -> None:
     world = World(postgres.database())
     other = open_store(world.store._url)
@@ -235,6 +259,17 @@ def test_alerts_need_the_roles_view_and_admin(tmp_path: Path) -> None:
             headers = {"authorization": f"Bearer {key}"}
             answers = client.get("/v1/alerts", headers=headers), client.post("/v1/alerts/test", headers=headers)
             assert tuple(each.status_code for each in answers) == expected
+
+
+def test_the_budget_of_a_router_is_shown(tmp_path: Path) -> None:
+    with running(tmp_path) as client:
+        assert client.put("/v1/routers/sms", json={**SMS, "daily_budget": 2.5}).status_code == 201
+        arm, prices = client.post("/v1/decisions", json={"router": "sms"}).json()["arm"], cast("dict[str, float]", SMS["arms"])
+        shown = client.get("/v1/routers/sms/budget").json()
+        assert (shown["budget"], shown["spent"], shown["decisions"]) == (2.5, prices[arm], 1)
+        assert client.get("/v1/routers/none/budget").status_code == 404
+        for wrong in (-1, "x", 1e300, None):
+            assert client.put("/v1/routers/sms", json={**SMS, "daily_budget": wrong}).status_code == 422
 
 
 @pytest.mark.usefixtures("_quick")

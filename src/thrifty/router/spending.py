@@ -5,10 +5,11 @@ until its outcome says otherwise; one of unknown price costs nothing until then,
 are those of UTC. Decisions in shadow mode cost nothing.
 """
 
+from bisect import bisect_right
 from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
-from thrifty.router.records import ARRIVED, CODES, OUTCOME_COST, OUTCOME_VALUE, PRICE, SETTLED, WIDTH, DecisionRecords
+from thrifty.router.records import ARRIVED, OUTCOME_COST, OUTCOME_VALUE, PRICE, SETTLED, WIDTH, DecisionRecords
 from thrifty.router.rows import is_shadow
 from thrifty.store.log import Row
 
@@ -18,7 +19,7 @@ KEPT_H = 8 * DAY_H
 """Hours that are remembered."""
 
 _DECISIONS, _FREE, _FREE_COST, _TIGHT, _TIGHT_COST = range(5)
-"""Places in an hour: all decisions; those of known cost and what they cost, without and with the code "budget"."""
+"""Places in an hour: all decisions; those of known cost and what they cost, in minutes that were not tight, and in others."""
 
 
 class DayForecast(NamedTuple):
@@ -51,7 +52,7 @@ class Spending:
 
     >>> spending = Spending()
     >>> for minute in range(60):
-    ...     spending.count(60.0 * minute, 2.0, "exploit", budget=1000.0)
+    ...     spending.count(60.0 * minute, 2.0, budget=1000.0)
     >>> spending.forecast(3600.0, 1000.0).spent, spending.forecast(3600.0, 1000.0).free
     (120.0, 2880.0)
     >>> spending.tight
@@ -63,11 +64,12 @@ class Spending:
         self._hours: dict[int, list[Any]] = {}
         self._first, self._minute = inf, -1  # when the first decision was made; the minute of the last
         self.tight = False
+        self._turns: list[int] = []  # minutes in which `tight` became what it was not
 
     def take_decision(self, row: Row, budget: float) -> None:
         """Count a row of the log that is a decision."""
         if row.detail is None or not is_shadow(row.detail):
-            self.count(row.at, nan if row.cost is None else row.cost, row.code, budget=budget)
+            self.count(row.at, nan if row.cost is None else row.cost, budget=budget)
 
     def take_outcome(self, records: DecisionRecords, slot: int, value: float, cost: float, how: int) -> None:
         """Count what an outcome, which is about to be applied, changes: nothing if the decision cost its price."""
@@ -77,27 +79,39 @@ class Spending:
             return
         note = records.note(records.key_at(slot))
         if note is None or not is_shadow(note.detail):
-            self.correct(records.get(slot, "at"), old, new, CODES[records.get(slot, "code")])
+            self.correct(records.get(slot, "at"), old, new)
 
-    def count(self, at: float, price: float, code: str, *, budget: float) -> None:
+    def count(self, at: float, price: float, *, budget: float) -> None:
         """Count a decision; its price is NaN where it is unknown. Once a minute it is found out whether the budget is tight."""
+        minute = int(at // 60)
+        if minute > self._minute:
+            self._begin_minute(at, minute, budget)
         hour = self._hours.get(int(at // HOUR_S)) or self._begin_hour(at)
         hour[_DECISIONS] += 1
         if price == price:  # not NaN
-            place = _TIGHT if code == "budget" else _FREE
+            place = self._place(minute)
             hour[place] += 1
             hour[place + 1] += price
-        minute = int(at // 60)
-        if minute > self._minute:
-            self._minute = minute
-            self.tight = budget > 0.0 and self.forecast(at, budget).tight
 
-    def correct(self, at: float, old: float, new: float, code: str) -> None:
+    def _begin_minute(self, at: float, minute: int, budget: float) -> None:
+        self._minute, before = minute, self.tight
+        self.tight = budget > 0.0 and self.forecast(at, budget).tight
+        if self.tight != before:
+            self._turns = [*(turn for turn in self._turns if turn > minute - 60 * KEPT_H), minute]
+
+    def _place(self, minute: int) -> int:
+        """Where decisions of a minute are counted."""
+        if minute >= self._minute:
+            return _TIGHT if self.tight else _FREE
+        later = len(self._turns) - bisect_right(self._turns, minute)  # turns since then
+        return _TIGHT if self.tight != bool(later % 2) else _FREE
+
+    def correct(self, at: float, old: float, new: float) -> None:
         """A decision made at a time turned out to cost `new`, and was counted with `old`; NaN where unknown."""
         hour = self._hours.get(int(at // HOUR_S))
         if hour is None:
             return
-        place = _TIGHT if code == "budget" else _FREE
+        place = self._place(int(at // 60))
         hour[place] += int(isnan(old))
         hour[place + 1] += new - (0.0 if isnan(old) else old)
 
@@ -164,14 +178,15 @@ class Spending:
     def dump(self) -> list[Any]:
         """Plain values."""
         first = None if self._first == inf else self._first
-        return [sorted([hour, *numbers] for hour, numbers in self._hours.items()), first, self._minute, self.tight]
+        return [sorted([hour, *numbers] for hour, numbers in self._hours.items()), first, self._minute, self.tight, self._turns]
 
     @classmethod
     def load(cls, dumped: list[Any] | None) -> "Spending":
         """What was dumped; nothing for a snapshot of an older version."""
         spending = cls()
         if dumped is not None:
-            hours, first, spending._minute, spending.tight = dumped
+            hours, first, spending._minute, spending.tight, turns = dumped
+            spending._turns = list(turns)
             spending._hours = {hour: list(numbers) for hour, *numbers in hours}
             spending._first = inf if first is None else first
         return spending

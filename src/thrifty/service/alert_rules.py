@@ -19,7 +19,7 @@ SEVERITIES = {
 }
 """All rules. `page` wakes somebody, `warn` can wait until the morning, `info` is news."""
 
-SPENT, CANNOT = "spend above budget", "budget cannot be kept"
+SPENT, CANNOT, FELL_BACK = "spend above budget", "budget cannot be kept", "guardrail fell back"
 
 MARGIN = 0.02
 """Share of the budget beyond which it cannot be kept, and below which it can again."""
@@ -45,6 +45,9 @@ def conditions(router: Router, monitor: Monitor, lasting: Container[Key]) -> lis
     """What is wrong with a router now, the worst first; what lasts already ends only when it is clearly over."""
     found = [Condition((each.rule, router.name, each.segment, each.arm), _sentence(each)) for each in monitor.verdicts()]
     found += _about_budget(router, lasting)
+    fallback = router.state.configuration.fallback
+    if fallback is not None:
+        found.append(Condition((FELL_BACK, router.name, "", ""), str(fallback["text"])))
     order = list(SEVERITIES.values())
     ranks = {severity: rank for rank, severity in enumerate(("page", "warn", "info"))}
     found.sort(key=lambda each: ranks[SEVERITIES[each.key[0]]] * len(order) + len(each.key[2]))
