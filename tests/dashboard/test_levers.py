@@ -134,6 +134,7 @@ def test_a_rollout_is_moved_to_a_canary_and_back(visit: Visit, api: httpx.Client
 def test_the_slider_shows_another_alpha_and_a_lever_takes_it_over(visit: Visit, api: httpx.Client) -> None:
     page = router_page(visit, api, "dragging")
     slider = page.get_by_role("slider")
+    expect(slider).to_be_visible(timeout=30_000)
     before = page.locator("#alpha-value").inner_text()
     slider.focus()
     for _ in range(4):
