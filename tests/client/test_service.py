@@ -165,3 +165,12 @@ def test_many_threads_share_a_client(service: Service) -> None:
         explained = client.explain("sms", "threads")
     assert len(set(ids)) == 160
     assert sum(arm["outcomes"] for arm in explained["arms"]) == 160
+
+
+def test_the_history_has_what_was_recorded(make: Make, service: Service) -> None:
+    with make(service.url) as client:
+        before = sum(row["decisions"] for row in client.history("sms", step="day", segment="IT")["rows"])
+        client.record(client.decide("sms", "IT/tim").decision_id, 1.0)
+        rows = client.history("sms", step="day", segment="IT", by=["segment", "group"])["rows"]
+        assert [(row["segment"], row["group"]) for row in rows] == [("IT/tim", "routed")]
+        assert (rows[0]["decisions"], rows[0]["outcomes"]) == (before + 1, before + 1)
