@@ -3,6 +3,7 @@
     python benchmarks/rollouts.py                 # everything: some 10 minutes on one core
     python benchmarks/rollouts.py --only sums     # the floor test alone, 1,000 rollouts a row
     python benchmarks/rollouts.py --only late     # the guardrail with late outcomes: failures of one group come sooner
+    python benchmarks/rollouts.py --only keys     # keys that come again, each with a success rate of its own
     python benchmarks/rollouts.py --only routers  # whole routers that learn, in a canary
 
 "holds" is a policy whose mean reward is (1 - alpha) times that of the comparison group at all times, exactly. "breaks" is 3 points
@@ -12,7 +13,7 @@ below that. `moves` lets all means swing by a fifth, and drop to 0 in an outage 
 import argparse
 import heapq
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -61,14 +62,35 @@ def means_of(world: World, gap: float, first: int, size: int) -> tuple[np.ndarra
 
 def stop_of(world: World, gap: float, horizon: int, rng: np.random.Generator) -> int:
     """After how many outcomes the floor counts as broken, each a batch of its own; 0 for never. The sums of `FloorTest`."""
+
+    def chunk(first: int) -> tuple[np.ndarray, np.ndarray]:
+        of_routed, of_compared = means_of(world, gap, first, CHUNK)
+        routed = rng.random(CHUNK) < world.share
+        return routed, (rng.random(CHUNK) < np.where(routed, of_routed, of_compared)).astype(np.float64)
+
+    return first_break(chunk, world, horizon)
+
+
+def keyed_stop_of(world: World, keys: int, horizon: int, rng: np.random.Generator) -> int:
+    """The same for a policy exactly at the floor; each key has a success rate of its own, and all its requests one group."""
+    rates, groups = rng.beta(5.0 * world.mean, 5.0 * (1.0 - world.mean), keys), rng.random(keys) < world.share
+
+    def chunk(_first: int) -> tuple[np.ndarray, np.ndarray]:
+        drawn = rng.integers(0, keys, CHUNK)
+        routed = groups[drawn]
+        return routed, (rng.random(CHUNK) < np.where(routed, 1.0 - world.alpha, 1.0) * rates[drawn]).astype(np.float64)
+
+    return first_break(chunk, world, horizon)
+
+
+def first_break(chunk: Callable[[int], tuple[np.ndarray, np.ndarray]], world: World, horizon: int) -> int:
+    """After how many outcomes the floor counts as broken; `chunk` gives the groups and rewards of the next ones."""
     share, keep = world.share, 1.0 - world.alpha
     scale = FloorTest(world.alpha, share).scale
     rewarded, rewards = np.zeros(2), np.zeros(2)
     excess = spread = 0.0
     for first in range(0, horizon, CHUNK):
-        of_routed, of_compared = means_of(world, gap, first, CHUNK)
-        routed = rng.random(CHUNK) < share
-        reward = (rng.random(CHUNK) < np.where(routed, of_routed, of_compared)).astype(np.float64)
+        routed, reward = chunk(first)
         guesses = []
         for group, mask in enumerate((routed, ~routed)):
             won, seen = rewards[group] + np.cumsum(mask * reward), rewarded[group] + np.cumsum(mask)
@@ -147,6 +169,14 @@ def tables(options: argparse.Namespace) -> Iterator[str]:
         world, horizon = WORLDS[0], 40_000
         stops = [[late_stop_of(world, gap, horizon, seed) for seed in range(options.runs)] for gap in (0.0, GAP)]
         yield table_of(head, [row_of(f"late outcomes, {world.name}, mean {world.mean:g}", stops, horizon)])
+    if options.only in (None, "keys"):
+        rng, lines = np.random.default_rng(options.seed), []
+        for keys in (100, 1000, 10_000, 100_000):
+            shares = [
+                np.mean([keyed_stop_of(world, keys, CHUNK, rng) > 0 for _ in range(options.runs // 2)]) for world in WORLDS[:2]
+            ]
+            lines.append([f"{keys:,}", f"{CHUNK // keys or 'less than 1'}", *(f"{share:.1%}" for share in shares)])
+        yield table_of(("keys", "requests a key", "equal groups: stopped", "canary of 5%: stopped"), lines)
     if options.only in (None, "routers"):
         horizon, runs = 4000, max(options.runs // 10, 1)
         worlds = [{"dear": 0.9, "fair": 0.87, "cheap": 0.6}, {"dear": 0.9, "fair": 0.5, "cheap": 0.4}]
@@ -172,7 +202,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="rollouts of each kind; default %(default)s")
     parser.add_argument("--horizon", type=int, default=400_000, help="outcomes of both groups, at most; default %(default)s")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("sums", "late", "routers"))
+    parser.add_argument("--only", choices=("sums", "late", "keys", "routers"))
     for table in tables(parser.parse_args()):
         print(table)
 

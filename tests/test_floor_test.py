@@ -39,7 +39,7 @@ def in_the_open(
     return total, squares, furthest
 
 
-@pytest.mark.parametrize(("alpha", "share"), [(0.0, 0.5), (0.05, 0.05), (0.2, 0.95), (1.0, 0.3)])
+@pytest.mark.parametrize(("alpha", "share"), [(0.0, 0.5), (0.05, 0.05), (0.2, 0.95), (1.0, 0.3), (0.0, 0.001), (0.0, 0.999)])
 def test_a_batch_adds_what_its_decisions_add_one_by_one(alpha: float, share: float) -> None:
     rng, test = np.random.default_rng(3), FloorTest(alpha, share)
     values = [None, 0.0, 0.25, 1.0]

@@ -130,6 +130,7 @@ def test_it_says_once_that_the_floor_is_broken_and_stops_when_told() -> None:
         ({"mode": "live", "holdout": 0.25, "guardrail": "on"}, Contrast("holdout", 0.1, 0.75)),
         ({"mode": "live", "holdout": 0.25}, None),
         ({"mode": "live", "guardrail": "on"}, None),
+        ({"mode": "live", "holdout": 1e-300, "guardrail": "on"}, None),
         ({"mode": "shadow", "holdout": 0.25, "guardrail": "on"}, None),
     ],
 )

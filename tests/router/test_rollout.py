@@ -159,7 +159,7 @@ def test_a_baseline_that_is_not_eligible_gives_way_to_the_best_arm_known() -> No
     ("call", "message"),
     [
         (lambda: make(baseline="nobody"), "baseline 'nobody' is no arm: name one of good, bad"),
-        (lambda: make(canary_share=0.0), "canary_share must be a number above 0 and at most 0.99"),
+        (lambda: make(canary_share=0.0), "canary_share must be a number from 0.001 to 0.99"),
         (lambda: make(canary_share=1.0), "canary_share must be"),
         (lambda: make(guardrail="maybe"), "guardrail must be one of canary, on, off"),
         (lambda: make().change("retire", "good"), "baseline 'good' is no arm"),
@@ -254,8 +254,9 @@ def test_the_changes_say_what_happened_and_a_move_can_be_undone(tmp_path: Path) 
             None,
             "a fallback ends when a person moves the rollout on",
         )
-        router.undo(moved["position"], by="bob")
-        assert (router.settings.mode, router.settings.canary_share, router.rollout().fallback) == ("canary", 0.5, None)
+        router.move_rollout("live", by="ann")
+        router.undo(router.changes(1)[0]["position"], by="bob")
+        assert (router.settings.mode, router.settings.canary_share, router.rollout().fallback) == ("canary", 0.25, None)
 
 
 def test_what_is_shown_says_how_far_it_is() -> None:

@@ -305,3 +305,35 @@ def test_a_decision_that_is_taken_back_leaves_no_segment_behind(two: tuple[Route
     assert second.segments() == ["", "DE", "FR", "IT"]
     second.record(second.decide("FR/orange").id, reward=1)
     assert [sent for sent, *_ in second.statistics("FR").values()] == [2, 0]
+
+
+def test_replicas_fall_back_together_by_one_row(postgres: Postgres) -> None:
+    """One replica takes the outcomes of both; the one whose decision settled it writes the fallback, and it counts once."""
+    clock, url = Clock(), postgres.database()
+    stores = [open_store(url), open_store(url)]
+    settings: dict[str, Any] = {"policy": "cheapest", "mode": "canary", "canary_share": 0.5, "baseline": "b"}
+    first = Router(ARMS, 0.1, store=stores[0], name="r", clock=clock, **settings)
+    second = Router.reopen("r", stores[1], clock=clock)
+    codes: list[str] = []
+    while "fallback" not in codes and len(codes) < 400:
+        router, other = (first, second) if len(codes) % 2 else (second, first)
+        decision = router.decide()
+        other.record(decision.id, reward=float(decision.arm == "b"))
+        codes.append(decision.code)
+        clock.passed += 0.25
+    assert "fallback" in codes
+    until = time.monotonic() + 20.0
+    while not (first.rollout().fallback and second.rollout().fallback) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert first.rollout() == second.rollout()
+    assert first.state.guardrail.dump() == second.state.guardrail.dump()
+    assert (first.decide().code, second.decide().code) == ("fallback", "fallback")
+    second.move_rollout("canary", by="ann")
+    while first.rollout().fallback is not None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert "fallback" not in {first.decide().code for _ in range(5)}
+    shown = [(change["action"], change["by"]) for change in first.changes(10)]
+    assert shown[-3:] == [("rollout", "ann"), ("fallback", "guardrail"), ("create", "")]
+    for router, store in zip((first, second), stores, strict=True):
+        router.leave()
+        store.close()

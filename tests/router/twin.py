@@ -358,7 +358,7 @@ class Twin:
     def move_rollout(self, to: str, *, share: float | None = None, by: str = "") -> None:
         """Move the rollout; this ends a fallback."""
         share = self.settings["canary_share"] if share is None else share
-        if to not in ("live", "canary", "shadow") or not 0.0 < share <= 0.99:
+        if to not in ("live", "canary", "shadow") or not 0.001 <= share <= 0.99:
             raise ValueError(f"to {to} with {share}")
         rules.check_works(self.arms, self.settings)
         self._log("rollout", {"to": to, "share": share, "by": by})

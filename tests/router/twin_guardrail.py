@@ -6,7 +6,7 @@ from thrifty.floor_test import NOTHING, FloorTest, GroupSums
 from thrifty.router.rollout import explain_break
 from thrifty.store.log import Row
 
-ROUTED = ("exploit", "explore", "newcomer")
+ROUTED = ("exploit", "explore", "newcomer", "budget")
 
 
 class TwinGuardrail:

@@ -121,6 +121,8 @@ class Requests:
             body["segment"] = self._one_of(*SEGMENTS) if self._chance(0.97) else self._one_of(*ODD_SEGMENTS)
         if self._chance(0.3):
             body["request_id"] = f"r{self._random.randint(0, 200)}"
+        if self._chance(0.1):
+            body["key"] = f"k{self._random.randint(0, 50)}" if self._chance(0.9) else self._one_of("", "\n", "x" * 300)
         if self._chance(0.3):
             arms = self._random.sample(ARMS, self._random.randint(1, 4))
             body["eligible"] = [{"arm": arm, "cost": self._price()} if self._chance(0.5) else {"arm": arm} for arm in arms]
@@ -159,7 +161,10 @@ class Requests:
             "policy": self._one_of(*RULES) + self._one_of(*FORGETTING) if self._chance(0.9) else self._one_of(*IMPOSSIBLE),
             "deadline_s": self._one_of(0.1, 0.5, 3600, 1e9),
             "default_outcome": self._one_of("failure", "ignore"),
-            "mode": self._one_of("live", "live", "shadow"),
+            "mode": self._one_of("live", "live", "canary", "shadow"),
+            "canary_share": self._one_of(0.001, 0.5, 0.99),
+            "baseline": self._one_of("", *ARMS),
+            "guardrail": self._one_of("canary", "on", "off"),
             "holdout": self._one_of(0, 0.1, 0.9),
             "newcomer_share": self._one_of(0.1, 1),
             "leaning": self._one_of(True, False),
@@ -182,6 +187,9 @@ class Requests:
         )
 
     def _change(self) -> tuple[str, str, Any]:
+        if self._chance(0.1):
+            moved = {"to": self._one_of("canary", "live", "shadow", "odd"), "share": self._one_of(0.001, 0.5, 2, None)}
+            return "POST", f"/v1/routers/{self._name()}/rollout", self._spoiled(moved)
         arm, action = self._one_of(*ARMS, "w"), self._one_of(*ACTIONS) if self._chance(0.97) else "odd"
         body = self._one_of({}, {"price": self._price()})
         return "POST", f"/v1/routers/{self._name()}/arms/{arm}:{action}", self._spoiled(body)
@@ -189,7 +197,7 @@ class Requests:
     def _look(self) -> tuple[str, str, Any]:
         router = f"/v1/routers/{self._name()}"
         segment = quote(str(self._one_of(*SEGMENTS, *ODD_SEGMENTS)))
-        routers = ("/v1/routers", router, f"{router}/segments", f"{router}/segments/{segment}")
+        routers = ("/v1/routers", router, f"{router}/segments", f"{router}/segments/{segment}", f"{router}/rollout")
         paths = (*routers, "/metrics", "/readyz", "/healthz", "/openapi.json", "/docs", "/nosuch", "/v1/keys", "/v1/drift")
         return "GET", self._one_of(*paths), b""
 

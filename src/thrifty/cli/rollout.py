@@ -16,7 +16,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("url", help="the address of the service, such as http://127.0.0.1:8321")
     parser.add_argument("router", help="the name of the router")
     parser.add_argument("--to", choices=("shadow", "canary", "live"), help="move the rollout there; this ends a fallback")
-    parser.add_argument("--share", type=float, help="the share of keys that is routed in a canary, above 0 and at most 0.99")
+    parser.add_argument("--share", type=float, help="the share of keys that is routed in a canary, from 0.001 to 0.99")
     parser.add_argument("--key", help="a key with the role view, or admin for --to; THRIFTY_KEY in the environment is safer")
     parser.add_argument("--json", action="store_true", help="print the answer of the service as it is")
     parser.set_defaults(run=run)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from thrifty.floor_test import NOTHING, FloorTest, GroupSums
-from thrifty.router.records import Key
-from thrifty.router.settings import Settings
+from thrifty.router.records import GROUPS, Key
+from thrifty.router.settings import LEAST_SHARE, Settings
 
 SMALLEST_BATCH, BATCHES = 16, 32
 """A batch ends when nobody in it waits any more, or with so many decisions, or with this part of all, if that is more."""
 
-_ROUTED = ("exploit", "explore", "newcomer")
+_NOT_ROUTED = frozenset(("only", "pinned", *GROUPS))
 
 
 class Contrast(NamedTuple):
@@ -33,7 +33,7 @@ def contrast_of(settings: Settings) -> Contrast | None:
         return None
     if settings.mode == "canary":
         return Contrast("baseline", settings.alpha, settings.canary_share)
-    if settings.mode == "live" and settings.guardrail == "on" and settings.holdout > 0.0:
+    if settings.mode == "live" and settings.guardrail == "on" and settings.holdout >= LEAST_SHARE:
         return Contrast("holdout", settings.alpha, 1.0 - settings.holdout)
     return None
 
@@ -83,7 +83,7 @@ class Guardrail:
 
     def decided(self, key: Key, code: str) -> None:
         """A decision is in the log."""
-        if self.contrast is None or (code != self.compared and code not in _ROUTED):
+        if self.contrast is None or (code != self.compared and code in _NOT_ROUTED):
             return
         replica, sequence = key
         if sequence <= self._done.setdefault(replica, sequence - 1):
@@ -101,7 +101,7 @@ class Guardrail:
 
     def settled(self, key: Key, code: str, reward: float | None) -> None:
         """The first outcome of a decision is in the log."""
-        if self.contrast is None or (code != self.compared and code not in _ROUTED):
+        if self.contrast is None or (code != self.compared and code in _NOT_ROUTED):
             return
         replica, sequence = key
         batch = self._find(replica, sequence) if sequence > self._done.get(replica, sequence) else None

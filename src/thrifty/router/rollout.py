@@ -130,7 +130,7 @@ def _text(status: RolloutStatus, test: FloorTest | None) -> str:
         remedy = {
             "shadow": "nothing is compared in shadow mode",
             "canary": 'the guardrail is off: set guardrail to "canary"',
-            "live": 'no guardrail watches: set a holdout, and guardrail to "on"',
+            "live": 'no guardrail watches: set a holdout of at least 0.001, and guardrail to "on"',
         }
         return f"{begin}; {remedy[status.mode]}"
     if test is None or status.routed is None:

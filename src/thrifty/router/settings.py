@@ -13,6 +13,9 @@ from thrifty.problem import checked_alpha
 NEWCOMER_OUTCOMES = 30
 """An arm added while running is a newcomer at least until so many of its outcomes have come back."""
 
+LEAST_SHARE = 0.001
+"""The smallest group of a rollout that a guardrail compares: one decision in a thousand."""
+
 MOST_KEPT = 1_000_000
 """The longest window of a router: it keeps so many outcomes of every segment one by one."""
 
@@ -55,7 +58,7 @@ class Settings:
         words=("live", "canary", "shadow"),
     )
     canary_share: float = setting(
-        0.05, "the share of keys (customers, cards, requests) that is routed in a canary", above_low=True, high=0.99
+        0.05, "the share of keys (customers, cards, requests) that is routed in a canary", low=LEAST_SHARE, high=0.99
     )
     baseline: str = setting(
         "", "the arm that traffic outside the canary takes, and all traffic after a fallback; empty for the best arm known"

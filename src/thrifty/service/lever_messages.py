@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from thrifty.router.preview import PREVIEWS
+from thrifty.router.settings import LEAST_SHARE
 from thrifty.service.messages import Price, Share, Text, Version
 
 
@@ -26,7 +27,7 @@ class RolloutRequest(Struct, forbid_unknown_fields=True):
     """Where a rollout is moved; `share` of the keys is routed in a canary, by default as many as before."""
 
     to: Literal["shadow", "canary", "live"]
-    share: Annotated[float, Meta(gt=0.0, le=0.99)] | None = None
+    share: Annotated[float, Meta(ge=LEAST_SHARE, le=0.99)] | None = None
     version: Version | None = None
 
 
