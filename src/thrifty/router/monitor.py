@@ -187,7 +187,7 @@ class Monitor:
         return [
             self._verdict(key)
             for key, test in self.tests.items()
-            if test.bad and not any(self._test(key[0], above, key[2]).bad for above in path_of(key[1])[1:] if above in self.watched)
+            if test.bad and not any(self._is_bad(key[0], above, key[2]) for above in path_of(key[1])[1:2])
         ]
 
     def undecided(self) -> bool:
