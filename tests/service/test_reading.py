@@ -1,6 +1,7 @@
 """Reads of a router: its segments as a table, its recent decisions, and its frontier."""
 
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         made = client.post("/v1/decisions", json=asked).json()
         ids = [each["decision_id"] for each in made]
         outcomes = [{"decision_id": id, "reward": float(draw.random() < 0.9), "arm": "ab"[n // 4 % 2]} for n, id in enumerate(ids)]
-        client.post("/v1/outcomes", json=outcomes)
+        while any("error" in each for each in client.post("/v1/outcomes", json=outcomes).json()):
+            time.sleep(0.05)  # on a busy machine decisions may not be stored yet
         yield client
 
 

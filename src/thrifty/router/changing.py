@@ -113,7 +113,12 @@ def undo(router: "Router", position: int, *, by: str = "", version: int | None =
             changes.append(("settings", {**settings.to_dict(), "by": by}))
         return changes
 
-    make_changes(router, wanted, version=known, notes={"by": by, "undoes": position})
+    try:
+        make_changes(router, wanted, version=known, notes={"by": by, "undoes": position})
+    except ConflictError:
+        raise
+    except ValueError as error:  # the last active arm would go, say
+        raise ConflictError(f"change {position} cannot be undone now: {error}") from None
 
 
 def add_change(router: "Router", action: str, body: dict[str, Any], engine: Engine | None) -> int:
