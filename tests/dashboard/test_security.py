@@ -19,6 +19,7 @@ PARTS = (
     "/dashboard/keys?part=keys",
     *(f"/dashboard/routers/sms?part={part}" for part in ROUTER_PARTS),
     *(f"/dashboard/routers/sms?part={part}&segment=DE" for part in ROUTER_PARTS),
+    *(f"/dashboard/routers/sms?part=series&range={span}" for span in ("live", "hours", "day", "month", "year")),
 )
 LEVERS: tuple[tuple[str, str, dict[str, object] | None], ...] = (
     ("POST", "/v1/routers/sms/arms/a:pause", {}),

@@ -77,7 +77,7 @@ def build_admin(app: "App") -> Starlette:
         Route("/v1/routers/{name}/rollout", guarded(levers.show_rollout), methods=["GET"]),
         Route("/v1/routers/{name}/rollout", guarded(levers.move_rollout), methods=["POST"]),
     ]
-    routes += dashboard_routes(app, answered, guarded)
+    routes += dashboard_routes(app, reads, answered, guarded)
     return Starlette(routes=routes, exception_handlers={HTTPException: _http})
 
 

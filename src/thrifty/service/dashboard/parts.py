@@ -36,6 +36,17 @@ ROLES_TEXT = (
     ("admin", "do everything"),
 )
 
+UNKNOWN = {
+    **dict.fromkeys(("quality", "quality_low", "quality_high", "floor", "best_arm", "chosen", "spend"), None),
+    **dict.fromkeys(("saving", "saving_low", "saving_high", "saving_share", "decisions", "outcomes", "pending"), None),
+    "mode": "",
+    "alpha": 0.0,
+    "arms": 0,
+    "segments": 0,
+    "outcomes_per_minute": None,
+}
+"""What is shown of a router while the store is away and nothing else is known of it."""
+
 Content = dict[str, Any]
 
 
@@ -56,13 +67,13 @@ class Parts:
         totals = f"{_number(len(rows), 'router')}, {numbers.per_minute(decisions)} decisions a minute, {_number(alarms, 'alarm')}."
         return {"store": known["store"], "quarantined": known["quarantined"], "routers": rows, "totals": totals}
 
-    def _overview_row(self, row: Mapping[str, Any]) -> Content:
+    def _overview_row(self, glance: Mapping[str, Any]) -> Content:
+        row = {**UNKNOWN, **glance}
+        about = [row["mode"], f"alpha {row['alpha']:g}", _number(row["arms"], "arm"), _number(row["segments"], "segment")]
         return {
             **row,
             "href": f"/routers/{quote(row['name'], safe='')}",
-            "alpha": f"{row['alpha']:g}",
-            "arms": _number(row["arms"], "arm"),
-            "segments": _number(row["segments"], "segment"),
+            "about": " · ".join(about) if "mode" in glance else "the store is away",
             "alarms": [titled(alarm) for alarm in row["alarms"]],
             "bullet": bullet(row["quality"], row["quality_low"], row["quality_high"], row["floor"]),
             "spark": spark([cell.decisions for cell in self.app.pulse.totals(row["name"])]),
@@ -94,7 +105,7 @@ class Parts:
         row = self.sources.glance(router) if segment is None else self.sources.segment_glance(router, segment)
         known = router.explain(segment or "").to_dict()
         alerts = [titled(alert) for alert in self.sources.alarms(router.name)]
-        outcomes = row["outcomes"]
+        row, outcomes = {**UNKNOWN, **row}, row.get("outcomes")
         return {
             **row,
             "why": known["why"],

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,6 +16,7 @@ from starlette.routing import Route
 from thrifty.service.dashboard.parts import Parts
 from thrifty.service.dashboard.rendering import asset, render
 from thrifty.service.errors import ServiceProblemError
+from thrifty.service.turns import ReadTurns
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
@@ -51,9 +51,9 @@ _OF_SERVICE = ("overview", "alerts")
 _OF_ROUTER = ("tags", "head", "picture", "arms", "series", "frontier", "rollout", "segments", "decisions", "changes")
 
 
-def dashboard_routes(app: "App", answered: Wrapper, guarded: Wrapper) -> list[Route]:
+def dashboard_routes(app: "App", reads: ReadTurns, answered: Wrapper, guarded: Wrapper) -> list[Route]:
     """All routes: pages and files are `answered` for everybody, parts are `guarded`."""
-    dashboard = Dashboard(app)
+    dashboard = Dashboard(app, reads)
     return [
         Route("/", answered(dashboard.overview_page)),
         Route("/routers/{name}", answered(dashboard.router_page)),
@@ -69,8 +69,8 @@ def dashboard_routes(app: "App", answered: Wrapper, guarded: Wrapper) -> list[Ro
 class Dashboard:
     """The handlers."""
 
-    def __init__(self, app: "App") -> None:
-        self.app, self.parts = app, Parts(app)
+    def __init__(self, app: "App", reads: ReadTurns) -> None:
+        self.app, self.parts, self._reads = app, Parts(app), reads
         self._kept: OrderedDict[tuple[object, ...], tuple[float, asyncio.Future[str]]] = OrderedDict()
 
     # -- for everybody -----------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Dashboard:
         router = self.app.routers.router(request.path_params["name"])
         name, query = _part(request, _OF_ROUTER), dict(request.query_params)
         segment = query.get("segment") or None
-        if segment is not None and segment not in await run_in_threadpool(router.segments):
+        if segment is not None and segment not in await self._reads.run(router.segments):
             raise ServiceProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
         content = partial(getattr(self.parts, name), router, segment, query)
         if name == "frontier":
@@ -123,9 +123,8 @@ class Dashboard:
     async def keys_part(self, request: Request) -> Response:
         """The keys and the form to make one."""
         _part(request, ("keys",))
-        return _html(
-            await run_in_threadpool(lambda: render("part_keys.html.j2", **self.parts.keys(), may_change=self._may(request)))
-        )
+        may_change = self._may(request)
+        return _html(await self._reads.run(lambda: render("part_keys.html.j2", **self.parts.keys(), may_change=may_change)))
 
     async def _answer(
         self, request: Request, name: str, of: tuple[object, ...], content: Callable[[], dict[str, object]]
@@ -140,7 +139,7 @@ class Dashboard:
             def work() -> str:
                 return render(f"part_{name}.html.j2", **{**content(), "may_change": may_change})
 
-            made = (now, asyncio.ensure_future(run_in_threadpool(work)))
+            made = (now, asyncio.ensure_future(self._reads.run(work)))
             self._kept[key] = made
             self._kept.move_to_end(key)
             while len(self._kept) > MOST_KEPT:
