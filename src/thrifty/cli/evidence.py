@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_json, add_seed, whole_number
@@ -43,6 +43,7 @@ _TEXT_FLAGS = {
     "--separator": ("SIGN", "of a CSV file: tab or one sign such as , ; | or ^; default: what its header shows"),
     "--encoding": ("NAME", "of a text file, such as latin-1; default UTF-8, or UTF-16 with a byte order mark"),
 }
+_MOST_REFUSALS = 40
 _OTHERS = ("success", "missing", "deadline_s", "rare")
 _COLUMNS = (*(flag[2:].replace("-", "_") for flag in (*_COLUMN_FLAGS, *_COST_FLAGS, *_CAUSE_FLAGS, *_TEXT_FLAGS)), *_OTHERS)
 
@@ -182,6 +183,12 @@ def bullets(lines: Iterable[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
-def refusals(refused: dict[str, str]) -> list[str]:
-    """A line for each segment without an estimate."""
-    return bullets(f"no estimate for {segment}: {reason}" for segment, reason in refused.items())
+def refusals(refused: Mapping[str, str]) -> list[str]:
+    """A line for each segment without an estimate, as far as a person reads them; the JSON has all.
+
+    >>> refusals(dict.fromkeys(map(str, range(45)), "only 7 rows"))[-1]
+    '- and no estimate for 5 more (see --json)'
+    """
+    lines = [f"no estimate for {segment}: {reason}" for segment, reason in refused.items()]
+    more = [f"and no estimate for {len(lines) - _MOST_REFUSALS:,} more (see --json)"] if len(lines) > _MOST_REFUSALS else []
+    return bullets([*lines[:_MOST_REFUSALS], *more])

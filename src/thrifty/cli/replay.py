@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_folder, read_alphas, split_policies
-from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, show_range, show_share
+from thrifty.cli.evidence import RowCount, add_log, bullets, describe, open_log, refusals, show_range, show_share
 from thrifty.files import write_files
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _as_text(found: "Replay") -> str:
     refused = arms.filter(arms["refused"] != "").select("segment", "arm", "refused").rows()
     parts = [
         str(found.evidence.profile),
-        *bullets(f"no estimate for {arm} in {segment}: {reason}" for segment, arm, reason in refused),
+        *refusals({f"{arm} in {segment}": reason for segment, arm, reason in refused}),
         "",
         aligned([_HEADER, *rows]),
         "",
