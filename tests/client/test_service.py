@@ -117,6 +117,16 @@ def test_health_readiness_and_metrics(make: Make, service: Service) -> None:
         assert "thrifty_decisions_total" in client.metrics()
 
 
+def test_alerts_and_the_budget_of_a_router(make: Make, service: Service) -> None:
+    with make(service.url) as client:
+        client.put_router("daily", {"a": 0.5}, 0.05, daily_budget=1e6)
+        before = client.budget("daily")["spent"]
+        client.decide("daily")
+        assert client.alerts(5) == []
+        shown = client.budget("daily")
+        assert (shown["budget"], shown["spent"], shown["tight"]) == (1e6, before + 0.5, False)
+
+
 def test_drift_of_a_service_without_a_file(make: Make, service: Service) -> None:
     with make(service.url) as client:
         assert client.drift() == {

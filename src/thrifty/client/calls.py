@@ -168,6 +168,24 @@ def drift() -> Call[dict[str, Any]]:
     return Call("GET", "/v1/drift", _same)
 
 
+def alerts(limit: int = 100) -> Call[list[dict[str, Any]]]:
+    """The newest alerts of the service, the newest first; `until` is None for those that last.
+
+    >>> alerts(5).path
+    '/v1/alerts?limit=5'
+    """
+    return Call("GET", f"/v1/alerts?limit={limit}", lambda answer: list(answer["alerts"]))
+
+
+def budget(router: str) -> Call[dict[str, Any]]:
+    """What a router has spent today (UTC), what is to be expected until midnight, and whether `daily_budget` can be kept.
+
+    >>> budget("sms").path
+    '/v1/routers/sms/budget'
+    """
+    return Call("GET", f"{_router(router)}/budget", _same)
+
+
 def delete_router(name: str) -> Call[None]:
     """Take a router out of service; its log stays."""
     return Call("DELETE", _router(name), _nothing, budget="admin", deletes=True)
