@@ -186,6 +186,7 @@ def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     flags = ["recommend", str(path), "--arm", "model", "--reward", "quality", "--now", "2e9"]
     for more, words in (
         (["--policies", "oracle"], "oracle knows the true means"),
+        (["--policies", "fixed"], "fixed stands for the arms of the log, and is no policy: name a policy beside it"),
         (["--name", "a/b"], "--name must be 1 to 64 letters, digits, - or _, got 'a/b'"),
         (["--exchange", "-1"], "exchange must be 0 or more"),
         (["--confidence", "95"], "confidence must be a share from 0 to 1, got 95.0"),

@@ -118,6 +118,10 @@ def recommend(
 def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float] | float, criteria: Criteria) -> Candidates:
     given = [policies] if isinstance(policies, (str, Policy)) else policies
     fixed = isinstance(given, (list, tuple)) and FIXED in given
+    if fixed and set(given) == {FIXED}:
+        raise ValueError(
+            f"{FIXED} stands for the arms of the log, and is no policy: name a policy beside it, such as cs-ids,{FIXED}"
+        )
     grid, chosen = checked_alphas(alphas), distinct_policies([each for each in given if each != FIXED] if fixed else given)
     knowing = [each.label for each in chosen if each.known_truths]
     if knowing:
