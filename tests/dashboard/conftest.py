@@ -19,6 +19,7 @@ class Watched:
 
     def __init__(self, page: Page, base: str) -> None:
         self.page, self.base = page, base
+        self.tolerated = "Failed to load resource: the server responded"
         self.errors: list[str] = []
         self.elsewhere: list[str] = []
         self.refused: list[int] = []
@@ -30,7 +31,7 @@ class Watched:
 
     def _console(self, message: Any) -> None:
         # The browser reports every answer of 400 and above; `refused` has those, and a test that expects one says so.
-        if message.type in ("error", "warning") and not re.match("Failed to load resource: the server responded", message.text):
+        if message.type in ("error", "warning") and not re.match(self.tolerated, message.text):
             self.errors.append(message.text)
 
     def open(self, path: str) -> Page:

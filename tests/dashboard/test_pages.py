@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import Watched
+from tests.service.conftest import Service
 
 Visit = Callable[..., Watched]
 
@@ -188,3 +189,23 @@ def test_the_key_t_changes_the_colours_and_they_stay(visit: Visit, keys: tuple[s
         page.keyboard.press(key)
     page = watched.open("/keys")
     assert page.locator("html").get_attribute("data-theme") == theme
+
+
+def test_a_page_says_when_the_service_is_gone_and_goes_on_when_it_is_back(
+    visit: Visit, api: httpx.Client, service: Service
+) -> None:
+    """The last test: it stops the service."""
+    make(api, "lasting", {"dear": 2.0, "cheap": 1.0})
+    decide(api, "lasting", ["DE"])
+    watched = visit()
+    watched.tolerated = "Failed to load resource"
+    page = filled(watched.open("/routers/lasting"))
+    expect(page.locator("#live")).to_have_text("live")
+    service.stop()
+    expect(page.locator("#live")).to_have_text("offline", timeout=15_000)
+    expect(page.locator("#decisions-total")).to_have_text("1")
+    service.start()
+    expect(page.locator("#live")).to_have_text("live", timeout=15_000)
+    decide(api, "lasting", ["DE"])
+    expect(page.locator("#decisions-total")).to_have_text("2")
+    expect(page.locator(".stale")).to_have_count(0)

@@ -103,7 +103,7 @@ class Parts:
     def head(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
         """The figures and the sentence."""
         row = self.sources.glance(router) if segment is None else self.sources.segment_glance(router, segment)
-        known = router.explain(segment or "").to_dict()
+        known = self.sources.explain(router, segment).to_dict()
         alerts = [titled(alert) for alert in self.sources.alarms(router.name)]
         row, outcomes = {**UNKNOWN, **row}, row.get("outcomes")
         return {
@@ -117,14 +117,14 @@ class Parts:
 
     def picture(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
         """Arms by price and success rate."""
-        known = router.explain(segment or "").to_dict()
+        known = self.sources.explain(router, segment).to_dict()
         many = segment is None and len(router.segments()) > 1
         note = "All segments together; each segment decides by its own estimates." if many else ""
         return {"drawn": arms_picture(known, _size(query)), "note": note}
 
     def arms(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
         """The table of arms."""
-        known, pins = router.explain(segment or "").to_dict(), router.arms
+        known, pins = self.sources.explain(router, segment).to_dict(), router.arms
         pinned = None if pins.pinned is None else pins.names[pins.pinned]
         shown, view = cut(known["arms"], table_view(query, columns=ARM_COLUMNS, sort="cost"), name="arm")
         total = sum(arm["decisions"] for arm in known["arms"])
@@ -147,7 +147,7 @@ class Parts:
         timeline, step = self._timeline(router, segment, wanted if wanted in RANGES else "live")
         if not any(cell.decisions for cell in timeline.totals()):
             return {"empty": "No decision in this span.", "share": None, "lines": [], "step": step}
-        floor = router.explain(segment or "").floor
+        floor = self.sources.explain(router, segment).floor
         minutes = timeline.step_s / 60.0
         per, unit = (1.0, "") if minutes >= 60.0 else (minutes, " a minute")
         lines = [
@@ -165,7 +165,9 @@ class Parts:
         return {"empty": "", "share": share_chart(timeline, _size(query)), "lines": lines, "step": step}
 
     def _timeline(self, router: Router, segment: str | None, wanted: str) -> tuple[Timeline, str]:
-        known = [(arm.cost if arm.cost is not None else float("inf"), arm.arm) for arm in router.explain(segment or "").arms]
+        known = [
+            (arm.cost if arm.cost is not None else float("inf"), arm.arm) for arm in self.sources.explain(router, segment).arms
+        ]
         arms = [name for _, name in sorted(known)]
         if wanted == "live" and segment is None:
             return self.app.pulse.timeline(router.name, arms), "by five seconds"

@@ -5,7 +5,7 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from thrifty.service.dashboard.parts import Parts
+from thrifty.service.dashboard.parts import Content, Parts
 from thrifty.service.dashboard.rendering import asset, render
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.turns import ReadTurns
@@ -106,19 +106,20 @@ class Dashboard:
     async def service_part(self, request: Request) -> Response:
         """A part of the page of all routers."""
         name, query = _part(request, _OF_SERVICE), dict(request.query_params)
-        return await self._answer(request, name, (), partial(getattr(self.parts, name), query))
+        return await self._answer(request, {name: partial(getattr(self.parts, name), query)}, ())
 
     async def router_part(self, request: Request) -> Response:
         """A part of the page of a router or of a segment."""
         router = self.app.routers.router(request.path_params["name"])
-        name, query = _part(request, _OF_ROUTER), dict(request.query_params)
-        segment = query.get("segment") or None
+        query = dict(request.query_params)
+        names, segment = _parts(query.get("part", "")), query.get("segment") or None
         if segment is not None and segment not in await self._reads.run(router.segments):
             raise ServiceProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
-        content = partial(getattr(self.parts, name), router, segment, query)
-        if name == "frontier":
-            content = partial(self.parts.frontier, router, json.loads(await self.app.frontiers.body(router, segment or "")), query)
-        return await self._answer(request, name, (router.name, router.version), content)
+        contents = {name: partial(getattr(self.parts, name), router, segment, query) for name in names}
+        if "frontier" in contents:
+            found = json.loads(await self.app.frontiers.body(router, segment or ""))
+            contents["frontier"] = partial(self.parts.frontier, router, found, query)
+        return await self._answer(request, contents, (router.name, router.version))
 
     async def keys_part(self, request: Request) -> Response:
         """The keys and the form to make one."""
@@ -126,10 +127,8 @@ class Dashboard:
         may_change = self._may(request)
         return _html(await self._reads.run(lambda: render("part_keys.html.j2", **self.parts.keys(), may_change=may_change)))
 
-    async def _answer(
-        self, request: Request, name: str, of: tuple[object, ...], content: Callable[[], dict[str, object]]
-    ) -> Response:
-        """A part, rendered in a worker thread once a second for all who ask for the same."""
+    async def _answer(self, request: Request, contents: Mapping[str, Callable[[], Content]], of: tuple[object, ...]) -> Response:
+        """Parts, rendered in a worker thread once a second for all who ask for the same. Several are in an element each."""
         may_change = self._may(request)
         key = (request.url.query, may_change, *of)
         now = time.monotonic()
@@ -137,7 +136,12 @@ class Dashboard:
         if made is None or now - made[0] > FRESH_S or (made[1].done() and (made[1].cancelled() or made[1].exception() is not None)):
 
             def work() -> str:
-                return render(f"part_{name}.html.j2", **{**content(), "may_change": may_change})
+                texts = {
+                    name: render(f"part_{name}.html.j2", **content(), may_change=may_change) for name, content in contents.items()
+                }
+                if len(texts) == 1:
+                    return "".join(texts.values())
+                return "".join(f'<div data-answer="{name}">{text}</div>' for name, text in texts.items())
 
             made = (now, asyncio.ensure_future(self._reads.run(work)))
             self._kept[key] = made
@@ -156,6 +160,15 @@ def _part(request: Request, parts: tuple[str, ...]) -> str:
     if name not in parts:
         raise ServiceProblemError(404, "part", f"part must be one of {', '.join(parts)}, got {name!r:.80}")
     return name
+
+
+def _parts(text: str) -> list[str]:
+    """Names of parts, separated by commas, or a ServiceProblemError."""
+    names = list(dict.fromkeys(text.split(",")))
+    wrong = next((name for name in names if name not in _OF_ROUTER), None)
+    if wrong is not None:
+        raise ServiceProblemError(404, "part", f"part must be one or more of {', '.join(_OF_ROUTER)}, got {wrong!r:.80}")
+    return names
 
 
 @cache

@@ -1,8 +1,11 @@
 """What the parts of a page are made of: calls to the routers, the store and the rest of the service, in one place."""
 
+import time
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from thrifty.router import Router
+from thrifty.router.explanation import Explanation
 from thrifty.router.summary import score_interval
 from thrifty.service.dashboard.tables import TableView
 from thrifty.service.overview import FRESH_S
@@ -17,12 +20,27 @@ ALERTS, DECISIONS, CHANGES = 30, 30, 30
 ALL_ARMS = "all arms together"
 """Stands for the arms where they are too many to be kept apart."""
 
+SAME_S, MOST_EXPLAINED = 0.1, 64
+"""Seconds for which an explanation serves several parts, and how many are kept."""
+
 
 class Sources:
     """Everything that the dashboard reads. All of it runs in worker threads."""
 
     def __init__(self, app: "App") -> None:
         self.app = app
+        self._explained: OrderedDict[tuple[str, str | None, int], tuple[float, Explanation]] = OrderedDict()
+
+    def explain(self, router: Router, segment: str | None) -> Explanation:
+        """The explanation of a segment, the same for all parts that are made at the same time."""
+        key, now = (router.name, segment, router.version), time.monotonic()
+        at, found = self._explained.get(key, (-1e9, None))
+        if found is None or now - at > SAME_S:
+            found = router.explain(segment or "")
+            self._explained[key] = (now, found)
+            while len(self._explained) > MOST_EXPLAINED:
+                self._explained.popitem(last=False)
+        return found
 
     def overview(self) -> dict[str, Any]:
         """All routers at a glance."""
@@ -34,7 +52,7 @@ class Sources:
 
     def segment_glance(self, router: Router, segment: str) -> dict[str, Any]:
         """One segment and those below it at a glance."""
-        known = router.explain(segment)
+        known = self.explain(router, segment)
         outcomes, rewards = sum(arm.outcomes for arm in known.arms), sum(arm.reward_sum for arm in known.arms)
         low, high = score_interval(rewards, outcomes)
         spend = sum(arm.spent for arm in known.arms)

@@ -123,37 +123,53 @@
 
   const parametersOf = (state) => ({ size: narrow.matches ? "narrow" : "wide", ...state.parameters });
 
-  const fetchPart = async (part) => {
-    const state = stateOf(part);
-    const asked = parametersOf(state);
-    const query = new URLSearchParams({ part: part.dataset.part, ...asked });
+  // Fetch parts that have the same parameters, in one request.
+  const fetchParts = async (group) => {
+    const asked = parametersOf(stateOf(group[0]));
+    const query = new URLSearchParams({ part: group.map((part) => part.dataset.part).join(","), ...asked });
     if (place.segment !== undefined) query.set("segment", place.segment);
-    if (Number(part.dataset.every) <= 1) query.set("moment", moment);
-    state.busy = true;
-    state.fetchedAt = performance.now();
-    const isOutdated = () => JSON.stringify(asked) !== JSON.stringify(parametersOf(state));
+    if (isQuick(group[0])) query.set("moment", moment);
+    for (const part of group) Object.assign(stateOf(part), { busy: true, fetchedAt: performance.now() });
+    const isOutdated = (part) => JSON.stringify(asked) !== JSON.stringify(parametersOf(stateOf(part)));
     try {
-      const answer = await ask(`${place.fragments}?${query}`);
-      const text = await answer.text();
-      if (isOutdated()) return;
-      const fresh = new DOMParser().parseFromString(text, "text/html").body;
-      if (part.contains(document.activeElement) && part.querySelector("#alpha-slider") === document.activeElement) return;
-      const focused = document.activeElement;
-      morph(part, fresh);
-      if (focused !== document.activeElement && part.contains(focused)) focused.focus({ preventScroll: true });
-      part.classList.remove("waiting", "stale");
-      part.dispatchEvent(new CustomEvent("filled", { bubbles: true }));
+      const text = await (await ask(`${place.fragments}?${query}`)).text();
+      const body = new DOMParser().parseFromString(text, "text/html").body;
+      for (const part of group) {
+        const fresh = group.length > 1 ? body.querySelector(`[data-answer="${CSS.escape(part.dataset.part)}"]`) : body;
+        if (!isOutdated(part)) put(part, fresh);
+      }
     } catch (error) {
-      if (error.status === 401) return;
-      state.waitUntil = performance.now() + (error.wait ? 1000 * error.wait : RETRY_MS);
-      if (error.status && error.status !== 429 && error.status !== 503) showProblem(part, error.message);
-      else if (error.status === 503 && !part.childElementCount) showProblem(part, error.message);
-      else part.classList.add("stale");
-      if (!error.status) say("offline", "off");
+      if (error.status !== 401) for (const part of group) fail(part, error);
     } finally {
-      state.busy = false;
-      if (isOutdated()) fetchPart(part);
+      for (const part of group) {
+        stateOf(part).busy = false;
+        if (isOutdated(part)) fetchParts([part]);
+      }
     }
+  };
+  const isQuick = (part) => Number(part.dataset.every) <= 1;
+
+  const fetchAll = (due) => {
+    const together = due.filter((part) => isQuick(part) && !Object.keys(stateOf(part).parameters).length);
+    if (together.length) fetchParts(together);
+    for (const part of due) if (!together.includes(part)) fetchParts([part]);
+  };
+
+  const put = (part, fresh) => {
+    const focused = document.activeElement;
+    if (focused.id === "alpha-slider" && part.contains(focused)) return; // somebody drags it
+    morph(part, fresh);
+    if (focused !== document.activeElement && part.contains(focused)) focused.focus({ preventScroll: true });
+    part.classList.remove("waiting", "stale");
+    part.dispatchEvent(new CustomEvent("filled", { bubbles: true }));
+  };
+
+  const fail = (part, error) => {
+    stateOf(part).waitUntil = performance.now() + (error.wait ? 1000 * error.wait : RETRY_MS);
+    const passing = !error.status || error.status === 429 || error.status === 503;
+    if (!passing || (error.status === 503 && !part.childElementCount)) showProblem(part, error.message);
+    else part.classList.add("stale");
+    if (!error.status) say("offline", "off");
   };
 
   const showProblem = (part, message) => {
@@ -164,31 +180,28 @@
     part.replaceChildren(text);
   };
 
-  const refresh = (name) => {
-    for (const part of parts()) {
-      if (name !== undefined && part.dataset.part !== name) continue;
-      const state = stateOf(part);
-      state.waitUntil = 0;
-      if (!state.busy) fetchPart(part);
-    }
+  const refresh = () => {
+    for (const part of parts()) stateOf(part).waitUntil = 0;
+    fetchAll(parts().filter((part) => !stateOf(part).busy));
   };
 
   const setParameters = (name, parameters) => {
     const part = document.querySelector(`[data-part="${CSS.escape(name)}"]`);
     Object.assign(stateOf(part).parameters, parameters);
-    if (!stateOf(part).busy) fetchPart(part);
+    if (!stateOf(part).busy) fetchParts([part]);
   };
 
   const tick = () => {
     if (waitingForKey || document.hidden) return;
     const now = performance.now();
-    for (const part of parts()) {
+    const isDue = (part) => {
       const state = stateOf(part);
       const every = 1000 * Number(part.dataset.every) - 300; // events come about once a second
-      if (state.busy || now < state.waitUntil || now - state.fetchedAt < every) continue;
-      const trailing = Number(part.dataset.every) <= 1 ? 0 : Math.max(TRAILING_MS, every);
-      if (state.fetchedAt < changedAt + trailing || part.classList.contains("stale")) fetchPart(part);
-    }
+      if (state.busy || now < state.waitUntil || now - state.fetchedAt < every) return false;
+      const trailing = isQuick(part) ? 0 : Math.max(TRAILING_MS, every);
+      return state.fetchedAt < changedAt + trailing || part.classList.contains("stale");
+    };
+    fetchAll(parts().filter(isDue));
   };
 
   // Make `old` look like `fresh` and keep what is the same: focus, selection, scroll positions and open menus survive.
