@@ -9,11 +9,13 @@ from urllib.parse import quote
 from thrifty.router import Router
 from thrifty.router.segment_table import SORTS
 from thrifty.service.dashboard import numbers
+from thrifty.service.dashboard.bars import bullet, difference_bar
 from thrifty.service.dashboard.picture import arms_picture
-from thrifty.service.dashboard.series import Cell, Timeline, line_chart, share_chart, spark, timeline_of
+from thrifty.service.dashboard.series import Timeline, line_chart, share_chart, spark, timeline_of
 from thrifty.service.dashboard.sources import CHANGES, Sources
 from thrifty.service.dashboard.tables import cut, table_view, whole_number
 from thrifty.service.dashboard.what_if import frontier_chart
+from thrifty.service.dashboard.wording import borrowing, marks_of, number_of, result_of, titled
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
@@ -64,12 +66,14 @@ class Parts:
         rows = [self._overview_row(row) for row in known["routers"]]
         decisions = sum(row["decisions_per_minute"] or 0.0 for row in rows)
         alarms = sum(len(row["alarms"]) for row in rows)
-        totals = f"{_number(len(rows), 'router')}, {numbers.per_minute(decisions)} decisions a minute, {_number(alarms, 'alarm')}."
+        totals = (
+            f"{number_of(len(rows), 'router')}, {numbers.per_minute(decisions)} decisions a minute, {number_of(alarms, 'alarm')}."
+        )
         return {"store": known["store"], "quarantined": known["quarantined"], "routers": rows, "totals": totals}
 
     def _overview_row(self, glance: Mapping[str, Any]) -> Content:
         row = {**UNKNOWN, **glance}
-        about = [row["mode"], f"alpha {row['alpha']:g}", _number(row["arms"], "arm"), _number(row["segments"], "segment")]
+        about = [row["mode"], f"alpha {row['alpha']:g}", number_of(row["arms"], "arm"), number_of(row["segments"], "segment")]
         return {
             **row,
             "href": f"/routers/{quote(row['name'], safe='')}",
@@ -109,7 +113,7 @@ class Parts:
         return {
             **row,
             "why": known["why"],
-            "borrowing": _borrowing(known, segment) if segment else "",
+            "borrowing": borrowing(known, segment) if segment else "",
             "alerts": [alert for alert in alerts if not segment or not alert["segment"] or alert["segment"] == segment],
             "spend_each": f"{numbers.money(row['spend'] / outcomes)} each" if outcomes else "nothing spent yet",
             "bullet": bullet(row["quality"], row["quality_low"], row["quality_high"], row["floor"]),
@@ -134,7 +138,7 @@ class Parts:
                 "chosen": arm["arm"] == known["chosen"],
                 "pinned": arm["arm"] == pinned,
                 "share": arm["decisions"] / total if total else 0.0,
-                "marks": _marks(arm, known, pinned),
+                "marks": marks_of(arm, known, pinned),
                 "bullet": bullet(arm["mean"], arm["low"], arm["high"], known["floor"]),
             }
             for arm in shown
@@ -203,7 +207,7 @@ class Parts:
     def decisions(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
         """The last decisions."""
         rows = self.sources.decisions(router, segment)
-        return {"rows": [{**row, "href": segment_link(router.name, row["segment"]), "result": _result(row)} for row in rows]}
+        return {"rows": [{**row, "href": segment_link(router.name, row["segment"]), "result": result_of(row)} for row in rows]}
 
     def changes(self, router: Router, _segment: str | None, query: Mapping[str, str]) -> Content:
         """The last changes, with who made them."""
@@ -212,40 +216,6 @@ class Parts:
         rows = found[:CHANGES]
         more = rows[-1]["position"] if len(found) > len(rows) else None
         return {"rows": rows, "more": more, "later": before, "version": router.version}
-
-
-def bullet(mean: float | None, low: float | None, high: float | None, floor: float | None) -> dict[str, float | None] | None:
-    """An interval on a scale of a hundred steps with the floor in its middle, or to the right of it; None without an estimate.
-
-    >>> bullet(0.9, 0.8, 1.0, 0.8)
-    {'mean': 75.0, 'low': 50.0, 'high': 100.0, 'floor': 50.0}
-    """
-    if mean is None:
-        return None
-    start = max(0.0, 2.0 * floor - 1.0) if floor else 0.0
-
-    def at(value: float) -> float:
-        return round(100.0 * (min(max(value, start), 1.0) - start) / (1.0 - start), 2) if start < 1.0 else 100.0
-
-    return {
-        "mean": at(mean),
-        "low": at(mean if low is None else low),
-        "high": at(mean if high is None else high),
-        "floor": at(floor) if floor else None,
-    }
-
-
-def difference_bar(known: Mapping[str, Any]) -> dict[str, float] | None:
-    """Where the ends of the difference to the floor lie on a scale of a hundred steps with 0 in its middle; None if not known.
-
-    >>> difference_bar({"low": -0.1, "high": 0.05, "difference": 0.0})
-    {'low': 0.0, 'high': 75.0, 'mean': 50.0}
-    """
-    if known["low"] is None or known["high"] is None or known["difference"] is None:
-        return None
-    widest = max(abs(known["low"]), abs(known["high"]), 1e-9)
-    places = {"low": known["low"], "high": known["high"], "mean": known["difference"]}
-    return {name: round(50.0 + 50.0 * min(max(value / widest, -1.0), 1.0), 2) for name, value in places.items()}
 
 
 def segment_link(router: str, segment: str) -> str:
@@ -261,53 +231,6 @@ def segment_link(router: str, segment: str) -> str:
     return base + "/".join(quote(part, safe="") for part in parts)
 
 
-def titled(alert: Mapping[str, Any]) -> Content:
-    """An alert with the name of its rule as a title."""
-    rule = str(alert["rule"])
-    return {**alert, "title": rule[:1].upper() + rule[1:]}
-
-
-def _result(row: Mapping[str, Any]) -> str:
-    """The outcome of a decision in words."""
-    outcome = row["outcome"]
-    if outcome is None:
-        return "waiting"
-    reward = outcome["reward"]
-    text = "void" if reward is None else "success" if reward == 1.0 else "failure" if reward == 0.0 else numbers.rate(reward)
-    text += ", by default" if outcome["default"] else ""
-    return text if outcome["arm"] == row["arm"] else f"{text} of {outcome['arm']}"
-
-
-def _marks(arm: Mapping[str, Any], known: Mapping[str, Any], pinned: str | None) -> list[dict[str, str]]:
-    marks = [("chosen", "chosen")] if arm["arm"] == known["chosen"] else []
-    marks += [("best", "")] if arm["arm"] == known["best_arm"] else []
-    marks += [("pinned", "chosen")] if arm["arm"] == pinned else []
-    marks += [("newcomer", "")] if arm["newcomer"] else []
-    marks += [(arm["status"], "warn")] if arm["status"] != "active" else []
-    return [{"text": text, "style": style} for text, style in marks]
-
-
-def _borrowing(known: Mapping[str, Any], segment: str) -> str:
-    """What a segment takes from those above it, in a sentence."""
-    borrowed = sum(arm["borrowed"] for arm in known["arms"])
-    own = sum(arm["remembered"] for arm in known["arms"])
-    if known["decided_by"] != segment:
-        return f"Nobody has asked for this segment yet: it decides by the statistics of {known['decided_by'] or 'all segments'}."
-    if borrowed <= 0.0:
-        return f"It rests on its own {numbers.count(own)} outcomes and borrows nothing."
-    above = segment.rpartition("/")[0] or "all segments"
-    part = numbers.share(borrowed / (borrowed + own))
-    amounts = f"{numbers.count(borrowed)} outcomes beside {numbers.count(own)} of its own"
-    return f"Of the evidence {part} is borrowed from above ({above}): {amounts}."
-
-
 def _size(query: Mapping[str, str]) -> str:
     size = query.get("size", "wide")
     return size if size in SIZES else "wide"
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-__all__ = ["Cell", "Parts", "bullet", "segment_link", "titled"]
