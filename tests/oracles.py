@@ -338,7 +338,8 @@ class InformationDirected:
             self._make_coin(history)
         self.left -= 1
         first, second, weight = self.coin
-        self.played = second if weight > 0 and uniform(history.own) < weight else first
+        takes_second = uniform(history.own) < weight if 0 < weight < 1 else weight >= 1
+        self.played = second if takes_second else first
         return self.played
 
     def _make_coin(self, history: History) -> None:

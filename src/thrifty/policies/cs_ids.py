@@ -121,8 +121,14 @@ def choose(terms, stats, memory, stream):
     if memory.kept[0] == 0:
         _make_coin(terms, stats, memory, stream)
     memory.kept[0] -= 1
-    weight = memory.coin[2]
-    return int(memory.coin[1] if weight > 0.0 and uniform(stream) < weight else memory.coin[0])
+    return toss(memory.coin, stream)
+
+
+@kernel
+def toss(coin, stream):
+    """One of the coin's arms; nothing is drawn where it is certain which."""
+    takes_second = uniform(stream) < coin[2] if 0.0 < coin[2] < 1.0 else coin[2] >= 1.0
+    return int(coin[1] if takes_second else coin[0])
 
 
 @rare

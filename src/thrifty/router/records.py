@@ -180,7 +180,7 @@ class DecisionRecords:
     def place(self, key: Key, note: Note | None, *, newest: bool = True) -> int:
         """A free row for a decision; the caller fills it. One that is not the newest came back from the log.
 
-        The newest decision of a request_id is the one that answers it.
+        The newest decision of a request_id answers it. One that came back from the log does not: a newer one may have left memory.
         """
         if self._free:
             slot = self._free.pop()
@@ -198,7 +198,7 @@ class DecisionRecords:
         if note is not None:
             self._notes[key] = note
             self.n_bytes += note.n_bytes
-            if note.request_id is not None and (newest or note.request_id not in self._requests):
+            if note.request_id is not None and newest:
                 self._requests[note.request_id] = key
         return slot
 

@@ -53,7 +53,7 @@ def measured_saving(groups: dict[str, list[Any]]) -> Saving:
 
     >>> saving = measured_saving({"routed": [1000, 900.0, 500.0, 900.0, 260.0], "holdout": [100, 91.0, 80.0, 91.0, 65.0]})
     >>> [round(each, 1) for each in (saving.amount, saving.low, saving.high, saving.share)]
-    [300.0, 279.0, 321.0, 0.4]
+    [300.0, 279.3, 320.7, 0.4]
     """
     routed, holdout = groups["routed"], groups["holdout"]
     if min(routed[0], holdout[0]) < LEAST_OUTCOMES:
