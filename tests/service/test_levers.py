@@ -126,6 +126,38 @@ def test_an_undo_that_would_leave_no_active_arm_is_refused(client: Caller, route
     assert "the last active one" in refused.text
 
 
+def test_an_arm_comes_back_at_the_price_it_was_retired_at_whatever_was_undone_between(client: Caller, router: str) -> None:
+    before = client.get(router).json()
+    client.post(f"{router}/arms/b:retire")
+    client.post(f"{router}/arms/b:add", json={"price": 0.2})
+    added, retired = changes(client, router)[:2]
+    assert undo(client, router, added["position"]).status_code == 200
+    assert active(undo(client, router, retired["position"]).json()) == active(before)
+
+
+@pytest.mark.parametrize(("lever", "body"), [("arms/b:price", {"price": 0.2}), ("arms/a:pin", {})])
+def test_what_needs_an_arm_that_was_retired_since_is_not_offered_as_an_undo(
+    client: Caller, router: str, lever: str, body: dict[str, Any]
+) -> None:
+    client.post(f"{router}/arms/b:pin")
+    client.post(f"{router}/{lever}", json=body)
+    client.post(f"{router}/arms/b:retire")
+    retired, change = changes(client, router)[:2]
+    reason = f"arm b was changed again, by change {retired['position']}: undo that first"
+    assert (change["undo"], change["why_not"]) == (None, reason)
+    assert reason in undo(client, router, change["position"]).text
+    assert undo(client, router, retired["position"]).status_code == 200
+    assert undo(client, router, change["position"]).status_code == 200
+
+
+def test_many_changes_of_one_thing_are_undone_one_by_one(client: Caller, router: str) -> None:
+    for step in range(1, 71):
+        client.post(f"{router}/alpha", json={"alpha": step / 100})
+    for change in changes(client, router, limit=70):
+        assert undo(client, router, change["position"]).status_code == 200
+    assert client.get(router).json()["alpha"] == 0.05
+
+
 def test_a_whole_put_is_undone_at_once(client: Caller, router: str) -> None:
     before = client.get(router).json()
     client.post(f"{router}/arms/b:pin", json={})

@@ -19,9 +19,6 @@ from thrifty.store.log import PAGE_ROWS, Journal, Row
 MOST_CHANGES = 2000
 """The newest changes that are kept in memory, and can be undone."""
 
-MOST_TOUCHES = 64
-"""The newest changes of one aspect that are remembered."""
-
 RESET_STAYS = "the statistics that a reset forgot are kept nowhere but in rows of the log, which may be pruned"
 
 _NO_INVERSE = {
@@ -41,10 +38,14 @@ class ConflictError(ValueError):
     """A change was meant for another version of the router, or can no longer be undone: look again, then ask again."""
 
 
+ArmChange = tuple[str, str | None, float | None]
+"""An action, an arm and a price."""
+
+
 class Inverse(NamedTuple):
     """What undoes a change: changes of arms (action, arm, price), and settings by name."""
 
-    arms: tuple[tuple[str, str | None, float | None], ...]
+    arms: tuple[ArmChange, ...]
     settings: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +59,10 @@ class Inverse(NamedTuple):
 
 @dataclass
 class LoggedChange:
-    """One row of the log. `touched` has the values before and after of each aspect; `marks` the change that each stood at then."""
+    """One row of the log. `touched` has the values before and after of each aspect; `marks` the change that each stood at then.
+
+    `prices` are those of the arms that it retired: an arm that was added at another price and retired again has that one since.
+    """
 
     position: int
     at: float
@@ -70,6 +74,7 @@ class LoggedChange:
     undoes: int | None
     applied: bool
     touched: dict[Aspect, tuple[Any, Any]]
+    prices: dict[str, float | None]
     marks: dict[Aspect, int] = field(default_factory=dict)
     undone_by: int | None = None
 
@@ -100,13 +105,13 @@ class ChangeLog:
             reason = self._obstacle(change)
             if reason is not None:
                 raise ConflictError(f"change {position} cannot be undone: {reason}")
-            return _inverse(change.touched), self._known.version
+            return self._inverse(change), self._known.version
 
     def _shown(self, change: LoggedChange) -> dict[str, Any]:
         reason = self._obstacle(change)
         return {
             **{name: getattr(change, name) for name in ("position", "at", "action", "arm", "price", "by", "text", "undoes")},
-            "undo": None if reason is not None else _inverse(change.touched).to_dict(),
+            "undo": None if reason is not None else self._inverse(change).to_dict(),
             "why_not": reason,
             "undone_by": change.undone_by,
         }
@@ -123,7 +128,23 @@ class ChangeLog:
             top = self._top(aspect)
             if top != change.marks[aspect]:
                 return f"{aspect_text(aspect)} was changed again, by change {top}: undo that first"
+        return self._retired_since(change)
+
+    def _retired_since(self, change: LoggedChange) -> str | None:
+        """Why nothing undoes a change that gives a price or the pin back to an arm which was retired since; None if none was."""
+        arms, wanted = self._known.arms, _inverse(change.touched).arms
+        back = {arm for action, arm, _ in wanted if action == "resume"}
+        for action, arm, _ in wanted:
+            if action in ("price", "pin") and arm not in back and arms.status[arms.index(arm)] == "retired":
+                status = "status", arm
+                return f"{aspect_text(status)} was changed again, by change {self._top(status)}: undo that first"
         return None
+
+    def _inverse(self, change: LoggedChange) -> Inverse:
+        """What undoes a change; an arm that it retired comes back at the price it had."""
+        arms, inverse = self._known.arms, _inverse(change.touched)
+        moved = tuple(("price", arm, price) for arm, price in change.prices.items() if arms.prices[arms.index(arm)] != price)
+        return Inverse(_in_order([*inverse.arms, *moved]), inverse.settings)
 
     def _top(self, aspect: Aspect) -> int:
         """The last change of an aspect that was not undone; 0 if there is none."""
@@ -165,6 +186,11 @@ class ChangeLog:
             body.get("undoes"),
             known.version != version,
             touched,
+            {
+                str(name): before["price", name]
+                for (kind, name), (_, now) in touched.items()
+                if (kind, now) == ("status", "retired")
+            },
         )
         self._enter(change)
 
@@ -173,7 +199,7 @@ class ChangeLog:
         if undone is not None:
             undone.undone_by = change.position
         for aspect in change.touched:
-            touches = self._touches.setdefault(aspect, deque(maxlen=MOST_TOUCHES))
+            touches = self._touches.setdefault(aspect, deque(maxlen=MOST_CHANGES))
             if undone is not None and touches and touches[-1] == undone.position:
                 touches.pop()
             else:
@@ -215,7 +241,7 @@ def _touched(before: Values, after: Values) -> dict[Aspect, tuple[Any, Any]]:
 
 
 def _inverse(touched: dict[Aspect, tuple[Any, Any]]) -> Inverse:
-    changes: list[tuple[str, str | None, float | None]] = []
+    changes: list[ArmChange] = []
     settings: dict[str, Any] = {}
     for (kind, name), (value, now) in touched.items():
         if kind == "setting":
@@ -229,4 +255,9 @@ def _inverse(touched: dict[Aspect, tuple[Any, Any]]) -> Inverse:
                 changes.append(("resume", name, None))
             if value != "active":
                 changes.append(("pause" if value == "paused" else "retire", name, None))
-    return Inverse(tuple(sorted(changes, key=lambda change: _ORDER[change[0]])), settings)
+    return Inverse(_in_order(changes), settings)
+
+
+def _in_order(changes: list[ArmChange]) -> tuple[ArmChange, ...]:
+    """Changes of arms, such that none is in the way of another."""
+    return tuple(sorted(changes, key=lambda change: _ORDER[change[0]]))
