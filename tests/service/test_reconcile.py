@@ -159,7 +159,7 @@ def test_a_router_deleted_by_hand_stays_deleted_until_its_table_changes(service:
     service.carry_out()
     service.restart()
     assert service.client.get("/v1/routers/sms").status_code == 404
-    assert service.differences() == {"router": ("in service", "router", "127.0.0.1")}
+    assert service.differences() == {"router": ("in service", "missing", "127.0.0.1")}
     service.write(alpha=0.07)
     service.carry_out()
     assert (service.shown()["alpha"], service.differences()) == (0.07, {})
@@ -308,5 +308,6 @@ def test_sighup_reloads_a_service_and_drift_is_logged(launch: Callable[..., Serv
     assert code == 0
     drift = next(event for event in events if event["event"] == "drift")
     assert (drift["field"], drift["declared"], drift["actual"], drift["by"]) == ("alpha", 0.05, 0.02, "127.0.0.1")
+    assert drift["changed_at"] - 0.001 <= drift["at"] <= time.time()  # a line has the time of its writing, to the millisecond
     refused = next(event for event in events if event["event"] == "configuration file refused")
     assert "cannot read" in refused["error"]

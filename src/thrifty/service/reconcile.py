@@ -171,8 +171,9 @@ class Reconciler:
         try:
             router: Router = self._routers.router(name)
         except ServiceProblemError as problem:
-            who = known.set_by.get("router") if problem.status == 404 else None
-            return [Difference("router", "in service", problem.code, None if who is None else who.by, who and who.at)]
+            missing = problem.status == 404
+            who, actual = (known.set_by.get("router"), "missing") if missing else (None, problem.code)
+            return [Difference("router", "in service", actual, None if who is None else who.by, who and who.at)]
         with router.lock:
             arms, settings = router.arms.copy(), router.settings
         return differences(wanted, arms, settings, known.set_by)
@@ -183,7 +184,9 @@ class Reconciler:
         for name, found in shown.items():
             for each in found:
                 if each not in self._shown.get(name, []):
-                    log.warning("drift", extra={"facts": {"router": name, **each.to_dict()}})
+                    facts = each.to_dict()
+                    facts["changed_at"] = facts.pop("at")  # a line has a time of its own
+                    log.warning("drift", extra={"facts": {"router": name, **facts}})
             if self._shown.get(name) and not found:
                 log.info("no drift any more", extra={"facts": {"router": name}})
         self._shown = shown
