@@ -10,6 +10,7 @@ import pytest
 
 from tests.postgres import Postgres
 from tests.service.test_http import SMS, Caller, decide, running
+from thrifty.router import ConflictError
 
 NO_SUCH = 999_999
 
@@ -148,6 +149,18 @@ def test_what_needs_an_arm_that_was_retired_since_is_not_offered_as_an_undo(
     assert reason in undo(client, router, change["position"]).text
     assert undo(client, router, retired["position"]).status_code == 200
     assert undo(client, router, change["position"]).status_code == 200
+
+
+def test_a_lever_that_waited_while_its_router_was_deleted_changes_nothing_of_the_one_made_since(
+    client: Caller, router: str
+) -> None:
+    old = client.app.routers.router(router.rpartition("/")[2])
+    client.delete(router)
+    made = client.put(router, json=SMS).json()
+    with pytest.raises(ConflictError, match="was deleted meanwhile"):
+        old.change("pause", "b")
+    assert client.get(router).json() == made
+    assert [each["action"] for each in changes(client, router)] == ["create"]
 
 
 def test_many_changes_of_one_thing_are_undone_one_by_one(client: Caller, router: str) -> None:

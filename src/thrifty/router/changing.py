@@ -41,6 +41,8 @@ def make_changes(
         with router.lock:
             router.refresh()
             before = router.state.version
+            if router.state.configuration.deleted:  # one of this name may have been made since, and has the same log
+                raise ConflictError(f"router {router.name!r} was deleted meanwhile: look again")
             check_version(router.name, before, version)
             changes = wanted(router.state)
             arms, settings = router.state.arms.copy(), router.state.settings
