@@ -75,6 +75,12 @@ def test_wrong_parameters_are_named(service: Caller, asked: dict[str, str], said
     assert said in answer.json()["error"]["message"]
 
 
+def test_a_parameter_that_is_given_twice_is_refused(service: Caller) -> None:
+    answer = service.get("/v1/routers/sms/history", params=[("step", "minute"), ("step", "hour")])
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == "the parameter 'step' must be given once"
+
+
 def test_a_router_that_is_not_there_has_no_history(service: Caller) -> None:
     assert service.get("/v1/routers/nobody/history").status_code == 404
 

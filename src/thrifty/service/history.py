@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from thrifty.router import Router
 from thrifty.service.errors import ServiceProblemError
+from thrifty.service.queries import given_once
 from thrifty.store import StoreError
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ log = logging.getLogger("thrifty.service")
 
 async def show_history(app: "App", request: Request) -> Response:
     """Decisions, outcomes, rewards and costs of a router per minute, hour or day."""
-    router, asked = app.routers.router(request.path_params["name"]), request.query_params
+    router, asked = app.routers.router(request.path_params["name"]), given_once(request.query_params.multi_items())
     try:
-        found = await run_in_threadpool(read_history, router, dict(asked))
+        found = await run_in_threadpool(read_history, router, asked)
     except ValueError as error:
         raise ServiceProblemError(422, "value", str(error)) from error
     return JSONResponse(found)

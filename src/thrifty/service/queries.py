@@ -51,13 +51,19 @@ class DecisionsQuery(Struct, forbid_unknown_fields=True):
     segment: Path = ""
 
 
-def parsed(kind: type[Query], pairs: Sequence[tuple[str, str]]) -> Query:
-    """A query string as `kind`, or a ServiceProblemError of one line that names the parameter."""
+def given_once(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The parameters of a query string by name, or a ServiceProblemError if one is given twice."""
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ServiceProblemError(422, "value", f"the parameter {twice!r:.80} must be given once")
+    return dict(pairs)
+
+
+def parsed(kind: type[Query], pairs: Sequence[tuple[str, str]]) -> Query:
+    """A query string as `kind`, or a ServiceProblemError of one line that names the parameter."""
+    found = given_once(pairs)
     try:
-        return convert(dict(pairs), kind, strict=False)
+        return convert(found, kind, strict=False)
     except ValidationError as error:
         raise ServiceProblemError(422, "value", " ".join(str(error).split())[:300]) from None
