@@ -1,12 +1,15 @@
 """What open dashboards cost: requests a second, requests for a second of processor time of the service, and the 99th percentile.
 
-Measured in turns with none and with several open. Requests for a second of processor time depend least on what else runs.
+Measured in turns: with none open, with several open on a second service that has nothing else to do, and with several open here.
+The second shows what the clients cost on a machine with few processors, where in truth dashboards are open on other machines. The
+ratio of the third to the second is what the dashboards cost the decisions. Requests for a second of processor time depend least on
+what else runs.
 
 .venv/bin/python benchmarks/dashboards.py                        # needs wrk; ten dashboards, ten turns of five seconds each
 .venv/bin/python benchmarks/dashboards.py --turns 2 --seconds 2  # only shows that it works
 
 A dashboard is a client that does what the script of a page does: it follows the events of a router and asks for the parts of the
-page after each. It runs in a process of its own at the lowest priority, because dashboards are open on other machines.
+page after each. All run in a process of their own at the lowest priority, and so does the second service.
 """
 
 import argparse
@@ -47,10 +50,18 @@ async def dashboard(url: str) -> None:
                 await client.get(f"/dashboard/routers/{ROUTER}?part={part}&size=wide")
 
 
+async def keep_deciding(url: str) -> None:
+    """A few decisions a second, so that there is something new to show, whatever else is sent."""
+    async with httpx.AsyncClient(base_url=url, timeout=30.0) as client:
+        while True:
+            await client.post("/v1/decisions", json={"router": ROUTER})
+            await asyncio.sleep(0.2)
+
+
 async def open_dashboards(url: str, number: int) -> None:
     """Several at once."""
     os.nice(19)
-    await asyncio.gather(*(dashboard(url) for _ in range(number)))
+    await asyncio.gather(keep_deciding(url), *(dashboard(url) for _ in range(number)))
 
 
 Turn = tuple[float, float, float]
@@ -70,31 +81,50 @@ def turn(url: str, script: Path, seconds: int, process: int) -> Turn:
     return rate, rate * seconds / (cpu_s(process) - before), p99
 
 
-def measure(folder: Path, *, seconds: int, turns: int, number: int) -> list[tuple[Turn, Turn]]:
-    """Pairs of measurements, without and with dashboards."""
-    url = f"http://127.0.0.1:{(port := free_port())}"
-    serve = [sys.executable, "-m", "thrifty.cli", "serve", "--store", f"sqlite:///{folder / 'd.db'}", "--port", str(port)]
-    service = subprocess.Popen([*serve, "--log-level", "error"], stderr=subprocess.DEVNULL)
+class Service:
+    """A service with one router, in a process of its own."""
+
+    def __init__(self, store: Path, *, niceness: int = 0) -> None:
+        self.url = f"http://127.0.0.1:{(port := free_port())}"
+        serve = [sys.executable, "-m", "thrifty.cli", "serve", "--store", f"sqlite:///{store}", "--port", str(port)]
+        self.process = subprocess.Popen(
+            [*serve, "--log-level", "error"], stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(niceness)
+        )
+        wait_for(f"{self.url}/readyz")
+        arms = {f"arm{number}": 0.001 * (number + 1) for number in range(8)}
+        httpx.put(f"{self.url}/v1/routers/{ROUTER}", json={"arms": arms, "alpha": 0.05}, timeout=300.0).raise_for_status()
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def measure(folder: Path, *, seconds: int, turns: int, number: int) -> list[tuple[Turn, ...]]:
+    """Measurements without dashboards, with dashboards on another service, and with dashboards here."""
     script = folder / "load.lua"
     script.write_text(DECIDE_AND_RECORD.replace("ROUTER", ROUTER))
-    found = []
+    found, services = [], [Service(folder / "here.db")]
     try:
-        wait_for(f"{url}/readyz")
-        arms = {f"arm{number}": 0.001 * (number + 1) for number in range(8)}
-        httpx.put(f"{url}/v1/routers/{ROUTER}", json={"arms": arms, "alpha": 0.05}, timeout=300.0).raise_for_status()
-        wrk(f"{url}/v1/decisions", script, 2 * seconds)  # until everything is compiled
+        services.append(Service(folder / "there.db", niceness=19))
+        here, there = services
+        for each in services:
+            wrk(f"{each.url}/v1/decisions", script, 2 * seconds)  # until everything is compiled
         for _ in range(turns):
-            without = turn(url, script, seconds, service.pid)
-            pages = subprocess.Popen([sys.executable, __file__, "--open", url, "--dashboards", str(number)])
-            time.sleep(3.0)  # until they are open
-            try:
-                found.append((without, turn(url, script, seconds, service.pid)))
-            finally:
-                pages.terminate()
-                pages.wait()
+            without = turn(here.url, script, seconds, here.process.pid)
+            looked_at = []
+            for each in (there, here):
+                pages = subprocess.Popen([sys.executable, __file__, "--open", each.url, "--dashboards", str(number)])
+                time.sleep(3.0)  # until they are open
+                try:
+                    looked_at.append(turn(here.url, script, seconds, here.process.pid))
+                finally:
+                    pages.terminate()
+                    pages.wait()
+            found.append((without, *looked_at))
     finally:
-        service.terminate()
-        service.wait()
+        for each in services:
+            each.stop()
     return found
 
 
@@ -111,14 +141,16 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder), seconds=options.seconds, turns=options.turns, number=options.dashboards)
-    print("| requests/s without | with | ratio | for a CPU second without | with | ratio | p99 ms without | with | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for before, after in found:
-        cells = [f"{value:,.4g}" for n in range(3) for value in (before[n], after[n], after[n] / before[n])]
-        print(f"| {' | '.join(cells)} |")
-    rates, work, tails = (statistics.median(after[n] / before[n] for before, after in found) for n in range(3))
-    print(f"\nmedian ratios with {options.dashboards} dashboards:", end=" ")
-    print(f"throughput {rates:.3f}, for a CPU second {work:.3f}, p99 {tails:.3f}")
+    kinds = ("none", "elsewhere", "here")
+    units = ("requests/s", "for a CPU second", "p99 ms")
+    print("| " + " | ".join(f"{unit}, {kind}" for unit in units for kind in kinds) + " |")
+    print("|---" * 9 + "|")
+    for row in found:
+        print("| " + " | ".join(f"{each[n]:,.4g}" for n in range(3) for each in row) + " |")
+    for kind, base in (("none", 0), ("as many elsewhere", 1)):
+        ratios = [statistics.median(row[2][n] / row[base][n] for row in found) for n in range(3)]
+        print(f"\n{options.dashboards} dashboards against {kind}, median ratios:", end=" ")
+        print("throughput {:.3f}, for a CPU second {:.3f}, p99 {:.3f}".format(*ratios))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import numpy as np
 import polars
 
 from thrifty.advice import Criteria, Effort, recommend
-from thrifty.advice.criteria import CONFIDENCE, EXCHANGE
+from thrifty.advice.criteria import EXCHANGE
 from thrifty.advice.fit import SegmentFit, SegmentTruth, fit_segments
 from thrifty.advice.fixed import FIXED, fixed_label, score_arms
 from thrifty.advice.play import play
@@ -51,8 +51,9 @@ class Task:
     kind: str
     seed: int
     runs: int
-    confidence: float
+    confidence: float | None
     worlds: int
+    warm: bool
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def judge(task: Task) -> list[Verdict]:
     said: dict[str, float] = {}
     chosen: dict[str, SegmentChoice] = {}
     try:
-        found = recommend(evidence, criteria=criteria, effort=effort)
+        found = recommend(evidence, criteria=criteria, effort=effort, warm=task.warm)
     except ValueError as error:
         if "keeps its alpha" not in str(error):
             raise
@@ -168,6 +169,7 @@ def true_scores(
             seed=task.seed,
             exchange=exchange,
             runs=task.runs,
+            warm=task.warm,
         )
         for label, each in scores.items():
             lost = np.array([score.given_up for score in each])
@@ -193,7 +195,17 @@ def row(kind: str, verdicts: list[Verdict]) -> tuple[str, ...]:
         f"{100 * worth:.2f}",
         f"{100 * best:.2f}",
         f"{100 * informed:.2f}",
+        f"{worth / best:.1%} +- {share_error(verdicts):.1%}",
     )
+
+
+def share_error(verdicts: list[Verdict]) -> float:
+    """The standard error of the worth as a share of the best candidate's, by a jackknife over the logs."""
+    seeds = sorted({each.seed for each in verdicts})
+    sums = np.array([[sum(getattr(e, name) for e in verdicts if e.seed == seed) for name in ("worth", "best")] for seed in seeds])
+    left_out = sums.sum(axis=0) - sums
+    shares = left_out[:, 0] / left_out[:, 1]
+    return float(np.sqrt((len(seeds) - 1) * np.mean((shares - shares.mean()) ** 2)))
 
 
 def main() -> None:
@@ -203,12 +215,13 @@ def main() -> None:
     parser.add_argument("--kind", choices=tuple(KINDS), nargs="*", default=list(KINDS))
     parser.add_argument("--seed", type=int, default=1, help="of the first log")
     parser.add_argument("--runs", type=int, default=40, help="in the true world")
-    parser.add_argument("--confidence", type=float, default=CONFIDENCE)
+    parser.add_argument("--confidence", type=float, help="default: that of recommend")
+    parser.add_argument("--cold", action="store_true", help="policies start from nothing, not with what the log knows")
     parser.add_argument("--worlds", type=int, default=16)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     options = parser.parse_args()
     tasks = [
-        Task(kind, options.seed + number, options.runs, options.confidence, options.worlds)
+        Task(kind, options.seed + number, options.runs, options.confidence, options.worlds, not options.cold)
         for kind in options.kind
         for number in range(options.logs)
     ]
@@ -220,7 +233,7 @@ def main() -> None:
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{done} of {len(tasks)} logs")
     judged = ("kind", "logs", "segments with a choice", "choices kept", "logs in which all kept", "said", "runs kept")
-    header = (*judged, "worth, % of cost", "best candidate", "informed choice")
+    header = (*judged, "worth, % of cost", "best candidate", "informed choice", "share of best")
     print(aligned([header, *(row(kind, [each for each in found if each.kind == kind]) for kind in options.kind)]))
 
 

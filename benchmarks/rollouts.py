@@ -1,9 +1,9 @@
 """How often the guardrail stops a rollout that holds the floor, and one that breaks it by 3 points, looked at after every outcome.
 
-    python benchmarks/rollouts.py                 # everything: some 10 minutes on one core
+    python benchmarks/rollouts.py                 # everything: some 40 minutes on one core
     python benchmarks/rollouts.py --only sums     # the floor test alone, 1,000 rollouts a row
     python benchmarks/rollouts.py --only late     # the guardrail with late outcomes: failures of one group come sooner
-    python benchmarks/rollouts.py --only keys     # keys that come again, each with a success rate of its own
+    python benchmarks/rollouts.py --only keys     # keys that come again, each with a success rate of its own; harm that comes late
     python benchmarks/rollouts.py --only routers  # whole routers that learn, in a canary
 
 "holds" is a policy whose mean reward is (1 - alpha) times that of the comparison group at all times, exactly. "breaks" is 3 points
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import keyed_rollouts as keyed
 from thrifty import Router
 from thrifty.floor_test import LEVEL, FloorTest
 from thrifty.router.guardrail import Contrast, Guardrail
@@ -71,18 +72,6 @@ def stop_of(world: World, gap: float, horizon: int, rng: np.random.Generator) ->
     return first_break(chunk, world, horizon)
 
 
-def keyed_stop_of(world: World, keys: int, horizon: int, rng: np.random.Generator) -> int:
-    """The same for a policy exactly at the floor; each key has a success rate of its own, and all its requests one group."""
-    rates, groups = rng.beta(5.0 * world.mean, 5.0 * (1.0 - world.mean), keys), rng.random(keys) < world.share
-
-    def chunk(_first: int) -> tuple[np.ndarray, np.ndarray]:
-        drawn = rng.integers(0, keys, CHUNK)
-        routed = groups[drawn]
-        return routed, (rng.random(CHUNK) < np.where(routed, 1.0 - world.alpha, 1.0) * rates[drawn]).astype(np.float64)
-
-    return first_break(chunk, world, horizon)
-
-
 def first_break(chunk: Callable[[int], tuple[np.ndarray, np.ndarray]], world: World, horizon: int) -> int:
     """After how many outcomes the floor counts as broken; `chunk` gives the groups and rewards of the next ones."""
     share, keep = world.share, 1.0 - world.alpha
@@ -128,16 +117,22 @@ def late_stop_of(world: World, gap: float, horizon: int, seed: int) -> int:
     return 0
 
 
-def router_stop_of(means: dict[str, float], horizon: int, seed: int) -> int:
-    """The number of the decision after which a router with the default policy falls back; 0 for never."""
+def router_stop_of(means: dict[str, float], horizon: int, seed: int, keys: int) -> int:
+    """The number of the decision after which a router with the default policy falls back; 0 for never.
+
+    `means` are those of an average key; keys differ as in `keyed_rollouts`. Requests have none if `keys` is 0.
+    """
     rng = random.Random(seed)
+    rates = [rng.betavariate(4.5, 0.5) / 0.9 for _ in range(keys)]
     arms = {"dear": 1.0, "fair": 0.5, "cheap": 0.1}
     router = Router(arms, 0.05, name=f"r{seed}", mode="canary", canary_share=0.5, baseline="dear", seed=seed)
     for number in range(1, horizon + 1):
-        decision = router.decide()
+        key = rng.randrange(keys) if keys else -1
+        decision = router.decide(key=None if key < 0 else str(key))
         if decision.code == "fallback":
             return number
-        router.record(decision.id, reward=float(rng.random() < means[decision.arm]))
+        rate = 1.0 if key < 0 else rates[key]
+        router.record(decision.id, reward=float(rng.random() < rate * means[decision.arm]))
     return 0
 
 
@@ -170,18 +165,24 @@ def tables(options: argparse.Namespace) -> Iterator[str]:
         stops = [[late_stop_of(world, gap, horizon, seed) for seed in range(options.runs)] for gap in (0.0, GAP)]
         yield table_of(head, [row_of(f"late outcomes, {world.name}, mean {world.mean:g}", stops, horizon)])
     if options.only in (None, "keys"):
-        rng, lines = np.random.default_rng(options.seed), []
-        for keys in (100, 1000, 10_000, 100_000):
-            shares = [
-                np.mean([keyed_stop_of(world, keys, CHUNK, rng) > 0 for _ in range(options.runs // 2)]) for world in WORLDS[:2]
-            ]
-            lines.append([f"{keys:,}", f"{CHUNK // keys or 'less than 1'}", *(f"{share:.1%}" for share in shares)])
-        yield table_of(("keys", "requests a key", "equal groups: stopped", "canary of 5%: stopped"), lines)
+        keyed.check(options.seed)
+        yield table_of(keyed.HEAD, [keyed.row_of(each, options.runs, options.seed) for each in keyed.WORLDS])
+        habits = [
+            (*habit, world)
+            for habit in keyed.HABITS
+            for world in (keyed.WORLDS[1], keyed.LATE_WORLDS[0]._replace(decisions=300_000))
+        ]
+        yield table_of(keyed.HABIT_HEAD, [keyed.habit_row_of(*each, (options.runs, options.seed)) for each in habits])
+        yield table_of(keyed.LATE_HEAD, [keyed.late_row_of(each, options.runs, options.seed) for each in keyed.LATE_WORLDS])
     if options.only in (None, "routers"):
         horizon, runs = 4000, max(options.runs // 10, 1)
-        worlds = [{"dear": 0.9, "fair": 0.87, "cheap": 0.6}, {"dear": 0.9, "fair": 0.5, "cheap": 0.4}]
-        stops = [[router_stop_of(means, horizon, seed) for seed in range(runs)] for means in worlds]
-        named = ("a router that learns, an arm within alpha", "a router that learns, no other arm within alpha")
+        worlds = [
+            ("a router that learns, an arm within alpha", {"dear": 0.9, "fair": 0.87, "cheap": 0.6}, 0),
+            ("a router that learns, no other arm within alpha", {"dear": 0.9, "fair": 0.5, "cheap": 0.4}, 0),
+            ("a router that learns, two arms exactly at the floor", {"dear": 0.9, "fair": 0.855, "cheap": 0.855}, 0),
+            ("the same, 100 keys x 40", {"dear": 0.9, "fair": 0.855, "cheap": 0.855}, 100),
+        ]
+        stops = [[router_stop_of(means, horizon, seed, keys) for seed in range(runs)] for _, means, keys in worlds]
         words = ("rollout", "rollouts", "horizon", "stopped", "median")
         lines = [
             [
@@ -191,7 +192,7 @@ def tables(options: argparse.Namespace) -> Iterator[str]:
                 f"{np.mean(np.array(each) > 0):.1%}",
                 f"{np.median([n for n in each if n] or [0]):,.0f}",
             ]
-            for name, each in zip(named, stops, strict=True)
+            for (name, _, _), each in zip(worlds, stops, strict=True)
         ]
         yield table_of(words, lines)
 

@@ -317,9 +317,11 @@ class InformationDirected:
         foresight: float = 0.5,
         leniency: float = 0.7,
         exchange: float = 1,
+        budget: float = 2,
         plan: float = 0.02,
     ) -> None:
         self.n, self.power, self.foresight, self.price, self.share = draws, power, foresight, leniency * exchange, plan
+        self.budget = budget
 
     def __call__(self, history: History) -> int:
         k = history.n_arms
@@ -365,6 +367,11 @@ class InformationDirected:
         v = self._spread(self.draws, optima)
         if history.costs is not None:
             v = v + self._spread(costs, optima)
+        paid = [history.mean_cost(arm) for arm in range(history.n_arms)]
+        enough = self.budget * (history.horizon / history.n_arms) ** (2 / 3)
+        for arm in range(history.n_arms):
+            if paid[arm] > paid[int(np.argmin(r))] and len(history.rewards[arm]) >= enough:
+                v[arm] = 0
         ahead = int(np.argmin(r - self.foresight * (history.horizon / history.n_arms) ** (2 / 3) * v))
         if r[ahead] > r.min():
             return ahead, ahead, 0.0
@@ -531,6 +538,33 @@ class Balanced:
         return spent * math.sqrt(self.n[arm] / pace) < self.caution * ahead * worth
 
 
+class Worthiest(Balanced):
+    """CS-Worth over plain lists, with the estimates and comparisons of CS-Balance."""
+
+    def __init__(self, *, exchange: float = 3, doubt: float = 0.2, tau: int | None = None, plan: float = 0.02) -> None:
+        super().__init__(exchange=exchange, plan=plan)
+        self.doubt, self.tau = doubt, tau
+
+    def __call__(self, history: History) -> int:
+        if history.rounds < history.n_arms * (self.tau or tau_of(history)):
+            self.left = 0
+            return history.rounds % history.n_arms
+        return super().__call__(history)
+
+    def _plan(self, history: History) -> int:
+        self.keep, self.n = 1 - history.instance.alpha, [len(rewards) for rewards in history.rewards]
+        self.mean, costs = self._estimates(history), [history.mean_cost(arm) for arm in range(history.n_arms)]
+        top = highest(self.mean)
+        unit = costs[top] or sum(costs) / len(costs) or 1.0
+        worths = [(costs[top] - c) / unit - self.exchange * (1 - m / self.mean[top]) for c, m in zip(costs, self.mean, strict=True)]
+        able = [arm for arm in range(history.n_arms) if arm == top or self._may_be_good_enough(arm, top)]
+        best = max(worths[arm] for arm in able)
+        return top if best <= worths[top] else next(arm for arm in able if worths[arm] == best)
+
+    def _may_be_good_enough(self, arm: int, top: int) -> bool:
+        return _normal_cdf(-self._compare(arm, top)[0]) >= self.doubt
+
+
 class CostOrdered:
     """COF by its three rules, over plain lists; every minimum over x is looked for on grids that get finer."""
 
@@ -561,6 +595,7 @@ class CostOrdered:
         arms = range(history.n_arms)
         self.keep, self.ahead = 1 - history.instance.alpha, history.horizon + self.outset
         self.n = [len(rewards) for rewards in history.rewards]
+        self.trials = [evidence_weight(rewards) * len(rewards) for rewards in history.rewards]
         self.m = [(sum(rewards) + 0.5) / (len(rewards) + 1) for rewards in history.rewards]
         self.price = self._prices(history)
         self.top = highest(self.m)
@@ -568,7 +603,7 @@ class CostOrdered:
         cheaper = sorted((arm for arm in arms if self.price[arm] < self.price[e]), key=lambda arm: self.price[arm])
         for arm in cheaper:
             lost = self.exchange * min(self.n[arm], self.n[self.top]) * (self.keep * max(self.m) - self.m[arm])
-            evidence = infeasibility(self.n, self.m, arm, self.keep, self.debit * math.log(max(history.n_arms - 1, 1)))
+            evidence = infeasibility(self.trials, self.m, arm, self.keep, self.debit * math.log(max(history.n_arms - 1, 1)))
             saved = self.patience * self.ahead / len(cheaper) * (self.price[e] - self.price[arm]) * evidence_tail(evidence)
             if saved > lost:
                 return self._settle(arm, [rival for rival in arms if rival not in cheaper[: cheaper.index(arm) + 1]], e)
@@ -587,13 +622,13 @@ class CostOrdered:
         x, evidence = _least_on(lambda x: self._pair_at(arm, rival, x), min(m_i, floor), max(m_i, floor))
         failing = evidence_tail(evidence) if m_i >= floor else 1 - evidence_tail(evidence)
         y = x / self.keep
-        own, other = max(x * (1 - x), 0.01) / self.n[arm], self.keep**2 * max(y * (1 - y), 0.01) / self.n[rival]
+        own, other = max(x * (1 - x), 0.01) / self.trials[arm], self.keep**2 * max(y * (1 - y), 0.01) / self.trials[rival]
         return failing, self.exchange * failing * max(floor - m_i, math.sqrt(own + other)), own, other
 
     def _pair_at(self, arm: int, rival: int, x: float) -> float:
         if x >= self.keep:
             return math.inf
-        return self.n[arm] * _kl(self.m[arm], x) + self.n[rival] * _kl(self.m[rival], x / self.keep)
+        return self.trials[arm] * _kl(self.m[arm], x) + self.trials[rival] * _kl(self.m[rival], x / self.keep)
 
     def _settle(self, arm: int, rivals: list[int], e: int) -> int:
         if self.keep == 0:
@@ -732,6 +767,7 @@ TWINS: dict[str, Twin] = {
     "cs-ids": InformationDirected(),
     "cs-balance": Balanced(),
     "cs-direct": cs_direct,
+    "cs-worth": Worthiest(),
     "cof": CostOrdered(),
     "cs-exp3": ImportanceWeighted(),
     "pe": Elimination(lambda instance: int(np.argmax(instance.costs))),
@@ -765,6 +801,7 @@ SET_TWINS: dict[str, Twin] = {
     "cs-ids:power=2": InformationDirected(power=2),
     "cs-ids:foresight=2": InformationDirected(foresight=2),
     "cs-ids:leniency=2": InformationDirected(leniency=2),
+    "cs-ids:budget=0.1": InformationDirected(budget=0.1),
     "cs-ids:exchange=0.3": InformationDirected(exchange=0.3),
     "cs-balance:caution=3": Balanced(caution=3),
     "cs-balance:patience=0.1": Balanced(patience=0.1),
@@ -773,6 +810,10 @@ SET_TWINS: dict[str, Twin] = {
     "cs-balance:outset=5000": Balanced(outset=5000),
     "cs-direct:limit=0.3": partial(cs_direct, limit=0.3),
     "cs-direct:interval=mixture": partial(cs_direct, bound=mixture_bound),
+    "cs-worth:exchange=0.5": Worthiest(exchange=0.5),
+    "cs-worth:doubt=0.6": Worthiest(doubt=0.6),
+    "cs-worth:tau=7": Worthiest(tau=7),
+    "cs-worth:plan=0.5": Worthiest(plan=0.5),
     "cof:caution=3": CostOrdered(caution=3),
     "cof:patience=0.1": CostOrdered(patience=0.1),
     "cof:debit=3": CostOrdered(debit=3),

@@ -33,6 +33,7 @@ MEANINGS = {
     "intervals": "confidence bounds",
     "sequences": "bounds that hold at all times",
     "floor_test": "is the floor broken?",
+    "known": "known beforehand",
     "streams": "random streams",
     "table": "tables of columns",
     "figures": "charts as plain data",

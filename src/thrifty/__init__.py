@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from thrifty.advice import Criteria, Effort, recommend
     from thrifty.client import AsyncClient, Client
     from thrifty.environments import Bernoulli, Beta, ClippedGaussian, Deterministic, Fees, Resampled, World, scaled
+    from thrifty.known import KnownOutcomes
     from thrifty.logs import Columns, Log, examine, frontier, replay
     from thrifty.policies import DEFAULT_POLICY, Policy, list_policies, policy
     from thrifty.problem import Instance, Terms
@@ -27,6 +28,7 @@ _HOMES = {
     "thrifty.problem": ("Instance", "Terms"),
     "thrifty.advice": ("Criteria", "Effort", "recommend"),
     "thrifty.client": ("AsyncClient", "Client"),
+    "thrifty.known": ("KnownOutcomes",),
     "thrifty.logs": ("Columns", "Log", "examine", "frontier", "replay"),
     "thrifty.environments": ("Bernoulli", "Beta", "ClippedGaussian", "Deterministic", "Fees", "Resampled", "World", "scaled"),
     "thrifty.policies": ("DEFAULT_POLICY", "Policy", "list_policies", "policy"),
@@ -49,6 +51,7 @@ __all__ = [
     "Effort",
     "Fees",
     "Instance",
+    "KnownOutcomes",
     "Log",
     "Policy",
     "Resampled",

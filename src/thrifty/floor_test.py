@@ -11,7 +11,7 @@ if all were routed, against what they would bring if all were compared. Both may
 Rewards are in [0, 1], and y_i is at most c = max(1 / p, (1 - alpha) / (1 - p)) away from its guess (1 - alpha) g - f. So
 `thrifty.sequences` bounds the sum of y_i / c at all times, for any law of the rewards, with any number of looks. The floor is
 broken beyond doubt when the lower bound of the average of (1 - alpha) nu_i - mu_i is above 0. If that average is never above 0,
-this happens with a probability of at most `LEVEL`, ever.
+this happens with a probability of at most `level`, ever.
 
 The guesses move between batches of decisions only, so a batch needs four sums of each group, whatever the order of its outcomes.
 A decision whose outcome says nothing counts as its group's guess.
@@ -26,9 +26,8 @@ import numpy as np
 from thrifty.sequences import boundary, log_wealth
 
 LEVEL = 0.05
-"""The probability that a floor that holds is ever called broken; the same for one that is broken and ever called held."""
+"""The probability that a floor that holds is ever called broken by a test, or by several that have parts of it."""
 
-_TARGET = -log(LEVEL)
 _STEPS = np.arange(1.0, 200.0) / 8.0
 
 
@@ -78,6 +77,7 @@ class FloorTest:
     ----------
     alpha : the share of the comparison group's reward that may be given up
     share : the probability with which a decision is routed, above 0 and below 1
+    level : the probability that a floor that holds is ever called broken
 
     >>> rng, test = np.random.default_rng(1), FloorTest(alpha=0.05, share=0.5)
     >>> for _ in range(4000):
@@ -95,6 +95,7 @@ class FloorTest:
     compared: GroupSums = NOTHING
     excess: float = 0.0  # the sum of y
     spread: float = 0.0  # the sum of (y - its guess)^2
+    level: float = LEVEL
 
     def add(self, routed: GroupSums, compared: GroupSums) -> None:
         """Take in the next batch of decisions, all of whose outcomes are known."""
@@ -127,17 +128,21 @@ class FloorTest:
         return self._exceeds(-self.excess)
 
     def _exceeds(self, excess: float) -> bool:
-        if excess <= 0.0 or excess * excess < 2.0 * self.spread * _TARGET:
+        target = -log(self.level)
+        if excess <= 0.0 or excess * excess < 2.0 * self.spread * target:
             return False  # a mixture is at most its largest term, which is at most exp(excess^2 / (2 spread))
-        return self._log_wealth(excess) >= _TARGET
+        return self._log_wealth(excess) >= target
 
     def _log_wealth(self, excess: float) -> float:
         return float(log_wealth(np.array([excess / self.scale]), np.array([self.spread / self.scale**2]))[0])
 
     @property
     def p(self) -> float:
-        """A p-value of "the floor holds" that may be looked at after every outcome."""
-        return float(np.exp(-max(self._log_wealth(self.excess), 0.0)))
+        """A p-value of "the floor holds" that may be looked at after every outcome; `LEVEL` or less if the floor is broken.
+
+        A test that has only a part of `LEVEL`, because there are others, has its p-value multiplied by as much.
+        """
+        return min(float(np.exp(-max(self._log_wealth(self.excess), 0.0))) * LEVEL / self.level, 1.0)
 
     @property
     def difference(self) -> float:
@@ -145,8 +150,8 @@ class FloorTest:
         return -self.excess / max(self.decisions, 1)
 
     def interval(self) -> tuple[float, float]:
-        """Ends of the difference; each holds at all times at once, but for a probability of `LEVEL`."""
-        half = self.scale * float(boundary(np.array([self.spread / self.scale**2]), LEVEL)[0]) / max(self.decisions, 1)
+        """Ends of the difference; each holds at all times at once, but for a probability of `level`."""
+        half = self.scale * float(boundary(np.array([self.spread / self.scale**2]), self.level)[0]) / max(self.decisions, 1)
         return max(self.difference - half, -1.0), min(self.difference + half, 1.0)
 
     def decisions_needed(self) -> int | None:
@@ -156,15 +161,16 @@ class FloorTest:
         if not self.spread or not self.excess:
             return None
         sizes = self.decisions * 2.0**_STEPS
-        known = sizes * abs(self.difference) >= self.scale * boundary(sizes / self.decisions * self.spread / self.scale**2, LEVEL)
+        spreads = sizes / self.decisions * self.spread / self.scale**2
+        known = sizes * abs(self.difference) >= self.scale * boundary(spreads, self.level)
         return int(sizes[int(np.argmax(known))] - self.decisions) if known.any() else None
 
     def dump(self) -> list[Any]:
         """Plain values; `FloorTest.load` takes them back."""
-        return [self.alpha, self.share, list(self.routed), list(self.compared), self.excess, self.spread]
+        return [self.alpha, self.share, list(self.routed), list(self.compared), self.excess, self.spread, self.level]
 
     @classmethod
     def load(cls, dumped: list[Any]) -> "FloorTest":
         """The test that was dumped."""
-        alpha, share, routed, compared, excess, spread = dumped
-        return cls(alpha, share, GroupSums(*routed), GroupSums(*compared), excess, spread)
+        alpha, share, routed, compared, *others = dumped  # older versions had no level
+        return cls(alpha, share, GroupSums(*routed), GroupSums(*compared), *others)

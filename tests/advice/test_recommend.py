@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import polars
 import pytest
+from benchmarks.honesty import confounded_log
 
 from thrifty import Router
 from thrifty.advice import Criteria, Effort, recommend
-from thrifty.advice.fit import SegmentTruth, fit_segments
+from thrifty.advice.fit import MOST_KNOWN, SegmentTruth, fit_segments
 from thrifty.advice.fixed import fixed_label, score_arms
 from thrifty.advice.play import play, worth
 from thrifty.advice.routers import advised_routers
@@ -222,8 +223,9 @@ def test_few_decisions_to_come_get_a_fixed_arm_and_a_route_that_names_it() -> No
     arm = rng.integers(0, 3, 1200)
     rates, costs = np.array([0.9, 0.88, 0.3]), np.array([2.0, 1.0, 0.9])
     rows = {"arm": np.array(["Elm", "Fir", "Oak"])[arm], "reward": 1.0 * (rng.random(1200) < rates[arm]), "cost": costs[arm]}
-    found = recommend(polars.DataFrame(rows), policies=["cs-ts", "fixed"], effort=Effort(worlds=4))
+    found = recommend(polars.DataFrame(rows), policies=["cs-ts", "fixed"], effort=Effort(worlds=4), warm=False)
     assert [(each.policy, each.alpha) for each in found.choices] == [("always Fir", 0.1)]
+    assert "known" not in advised_routers(found).routers["advised"]
     assert found.segments["arm"].to_list()[0] == "Fir"
     advised = advised_routers(found)
     assert advised.segments["all"].eligible == {"Fir": 1.0}
@@ -243,3 +245,60 @@ def test_a_page_shows_candidates_of_segments_with_and_without_a_choice() -> None
     assert [each.fit.name for each in found.choices] == ["easy"]
     assert "Take Elm, the best arm of the log" in found.refused["hard"]
     assert "no estimate for hard: no candidate keeps its alpha" in recommendation_page(found, advised_routers(found))
+
+
+def test_a_recommended_router_starts_with_what_the_log_knows() -> None:
+    """Three arms, 400 rows each; Fir is worth the most by far. Its router takes it at once, and says what it started with."""
+    rng = np.random.default_rng(5)
+    arm = rng.integers(0, 3, 1200)
+    rates, costs = np.array([0.9, 0.88, 0.3]), np.array([2.0, 1.0, 0.9])
+    rows = {"arm": np.array(["Elm", "Fir", "Oak"])[arm], "reward": 1.0 * (rng.random(1200) < rates[arm]), "cost": costs[arm]}
+    found = recommend(polars.DataFrame(rows), policies=["cs-worth", "cs-ts", "fixed"], effort=Effort(worlds=4))
+    assert [(each.policy, each.alpha) for each in found.choices] == [("cs-worth", 0.1)]
+    assert found.segments["start"].to_list()[0] > 0.05  # it would have to learn that Oak is bad
+    assert "the start from the log is worth" in found.headline()
+    advised = advised_routers(found)
+    assert "Routers start with what the log knows" in recommendation_page(found, advised)
+    body = advised.routers["advised"]
+    router = Router(body["arms"], body["alpha"], policy=body["policy"], known=body["known"])
+    assert [router.decide().arm for _ in range(10)] == ["Fir"] * 10
+    assert [arm.known for arm in router.explain().arms] == [int((arm == code).sum()) for code in (2, 1, 0)]
+    assert router.explain().known_from == "a log of 1,200 rows"
+
+
+def test_what_is_known_of_an_arm_is_what_the_log_says_and_no_more_than_its_error_is_worth() -> None:
+    (plain,) = fit_segments(examine(Log(confounded_log(3, confounded=False).select("arm", "reward", "cost"))))
+    assert sum(each.outcomes for each in plain.known) == min(6000, 3 * MOST_KNOWN)
+    np.testing.assert_allclose([each.rewards / each.outcomes for each in plain.known], plain.quality)
+    (adjusted,) = fit_segments(examine(Log(confounded_log(3, confounded=True, rows=2400))))
+    np.testing.assert_allclose([each.rewards / each.outcomes for each in adjusted.known], adjusted.quality)
+    assert all(each.outcomes < rows for each, rows in zip(adjusted.known, (1000, 1000, 1000), strict=True))
+
+
+def test_a_log_that_is_not_to_be_trusted_starts_no_router() -> None:
+    """The choice follows the difficulty alone, in 60 values: too few rows are left to adjust for it."""
+    rng = np.random.default_rng(2)
+    hard = rng.integers(0, 2, 3000)
+    arm = np.where(rng.random(3000) < 0.999, hard, 1 - hard)  # nearly always the arm of its kind
+    rows = {
+        "arm": np.array(["Elm", "Fir"])[arm],
+        "reward": 1.0 * (rng.random(3000) < 0.9 - 0.4 * hard),
+        "cost": 2.0 - arm,
+        "hard": hard,
+    }
+    found = recommend(
+        polars.DataFrame(rows), 0.1, policies=["cs-worth", "fixed"], criteria=SOFT, effort=Effort(rounds=200, worlds=2)
+    )
+    assert "not to be trusted" in found.headline()
+    assert not found.warm
+    assert all("known" not in body for body in advised_routers(found).routers.values())
+
+
+def test_a_policy_that_aims_at_worth_is_told_the_price_of_quality() -> None:
+    rng = np.random.default_rng(5)
+    arm = rng.integers(0, 2, 1000)
+    frame = polars.DataFrame({"arm": np.array(["Elm", "Fir"])[arm], "reward": 1.0 * (rng.random(1000) < 0.8), "cost": 2.0 - arm})
+    for given, wanted in (("cs-worth", "cs-worth:exchange=7"), ("cs-worth:exchange=2", "cs-worth:exchange=2")):
+        criteria = Criteria(exchange=7.0, confidence=0.0)
+        found = recommend(frame, 0.1, policies=[given], criteria=criteria, effort=Effort(rounds=100, worlds=2))
+        assert [each.policy for each in found.choices] == [wanted]

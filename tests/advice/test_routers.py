@@ -23,7 +23,7 @@ from thrifty.service.messages import DecisionRequest, RouterRequest
 SOFT = Criteria(confidence=0.0)
 
 
-def advice(prices: dict[str, dict[str, float]], columns: Columns | None = None) -> Recommendation:
+def advice(prices: dict[str, dict[str, float]], columns: Columns | None = None, *, policy: str = "cs-ts") -> Recommendation:
     """A recommendation from 1500 rows of each segment, in which each arm costs what it says."""
     rng = np.random.default_rng(8)
     frames = []
@@ -36,7 +36,7 @@ def advice(prices: dict[str, dict[str, float]], columns: Columns | None = None) 
         }
         frames.append(polars.DataFrame(rows).with_columns(segment=polars.lit(segment)))
     log = Log(polars.concat(frames), columns or Columns(segment="segment"))
-    return recommend(log, [0.1], policies=["cs-ts"], criteria=SOFT, effort=Effort(rounds=100, worlds=2))
+    return recommend(log, [0.1], policies=[policy], criteria=SOFT, effort=Effort(rounds=100, worlds=2))
 
 
 def test_segments_of_one_policy_and_alpha_share_a_router_and_name_prices_of_their_own() -> None:
@@ -54,6 +54,16 @@ def test_a_log_without_segments_needs_none() -> None:
     found = advice({"any": {"Elm": 0.2, "Fir": 0.1}}, Columns())
     (route,) = advised_routers(found).segments.values()
     assert (route.segment, route.eligible) == (None, None)
+
+
+@pytest.mark.parametrize(("policy", "knows"), [("cs-ts", True), ("cs-exp3", False)])
+def test_a_policy_that_weighs_outcomes_starts_from_nothing(policy: str, knows: bool) -> None:
+    found = advice({"DE": {"Elm": 0.2, "Fir": 0.1}}, policy=policy)
+    body = advised_routers(found).routers["advised"]
+    assert ("known" in body) == knows
+    assert found.segments["start"].to_list()[0] == 0.0 or knows
+    rest = {key: value for key, value in body.items() if key not in ("arms", "alpha")}
+    Router(body["arms"], body["alpha"], **rest)
 
 
 @pytest.mark.parametrize("segment", ["DE", "a//b", "/", " ", "tab\there", "x" * 400, NAMES[1]])

@@ -106,3 +106,32 @@ def test_a_segment_without_a_policy_that_keeps_its_alpha_gets_a_fixed_arm() -> N
     (choice,), refused = choose_all([segment("s", 100)], fixed, found)
     assert choice.policy == "always dear"
     assert not refused
+
+
+WARM = Candidates([policy("cs-ts"), policy("cs-worth")], [0.05, 0.1], Criteria(confidence=0.5), fixed=True, warm=True)
+
+
+def warm_scores(gains: list[float], *, kept: list[float] = KEPT) -> Any:
+    """The preferred candidate is worth 0.1 in every world; cs-ts at 0.1 is worth so much more in each."""
+    found = play("s", {(0.1, "cs-worth"): (0.1, kept), (0.05, "cs-worth"): (0.0, KEPT), (0.05, "cs-ts"): (0.0, KEPT)})
+    better = [Score(0.99, 1.0, 0.0, 0.0, 0.1 + gain, 0.0, 1.0, 2.0) for gain in gains]
+    fixed = {("s", 0.1, f"always {arm}"): scores(-0.5, KEPT) for arm in ("cheap", "dear")}
+    return {**found, ("s", 0.1, "cs-ts"): better, **fixed}
+
+
+def chosen(found: Any) -> tuple[str, float]:
+    (choice,), _ = choose_all([segment("s", 100)], WARM, found)
+    return choice.policy, choice.alpha
+
+
+def test_the_policy_that_aims_at_worth_is_preferred_unless_another_is_surely_better() -> None:
+    lucky, sure = [-0.2, 0.3] * 5, [0.04, 0.06] * 5
+    assert chosen(warm_scores(lucky)) == ("cs-worth", 0.1)
+    assert chosen(warm_scores(sure)) == ("cs-ts", 0.1)
+    assert chosen(warm_scores(lucky, kept=[0.2] * 10)) == ("cs-ts", 0.1)  # it breaks its alpha
+
+
+def test_the_preferred_candidate_is_always_played_to_the_end() -> None:
+    found = finalists([segment("s", 100)], WARM, warm_scores([0.0] * 10, kept=[0.2] * 10))
+    assert (0.1, "cs-worth") in [(alpha, each.label) for alpha, each in found[0]]
+    assert Candidates(WARM.policies, WARM.alphas, WARM.criteria).preferred is None  # from nothing it is one of many

@@ -88,7 +88,7 @@ def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "cs-etc" in capsys.readouterr().out
     lines = curves.read_text().splitlines()
     assert lines[0].startswith("policy,t,quality_mean,quality_sd,quality_se,quality_q05,quality_q25,quality_median,quality_q75")
-    assert lines[0].endswith("total_low,total_high,runs,seed,version,digest,parameters,horizon,feedback,tapes,world")
+    assert lines[0].endswith("total_low,total_high,runs,seed,version,digest,parameters,horizon,feedback,tapes,known,world")
     assert len(lines) == 1 + 4 * 100
     assert png.read_bytes().startswith(b"\x89PNG")
     assert npz.exists()

@@ -17,6 +17,7 @@ from thrifty.client import (
     RequestRefusedError,
     ServiceError,
     ServiceUnavailableError,
+    admin_calls,
     calls,
 )
 
@@ -29,7 +30,12 @@ def test_both_clients_have_the_same_methods_with_the_same_signatures() -> None:
 
     assert public(Client) == public(AsyncClient)
     assert inspect.signature(Client) == inspect.signature(AsyncClient)
-    described = {name for name, member in inspect.getmembers(calls, inspect.isfunction) if member.__module__ == calls.__name__}
+    described = {
+        name
+        for room in (calls, admin_calls)
+        for name, member in inspect.getmembers(room, inspect.isfunction)
+        if member.__module__ == room.__name__
+    }
     assert {name for name in described if name[0] != "_"} | {"close"} == set(public(Client))
     assert all(inspect.iscoroutinefunction(getattr(AsyncClient, name)) for name in public(AsyncClient))
     assert all(getattr(Client, name).__doc__ for name in public(Client))

@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from playwright.sync_api import Browser, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ABSENT = "left out: the browser tests of the dashboard, because there is no Chrome or Chromium and none can be installed here"
+INSTALL_S = 600.0
+"""Seconds that each step of the installation gets: without a network apt may wait for very long."""
+
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -35,7 +38,8 @@ def install_browser() -> None:
     """Install Debian's Chromium, if this is root on a Debian."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
         for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-qy", "--no-install-recommends", "chromium"]):
-            subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            with suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=INSTALL_S)
 
 
 @contextmanager

@@ -127,8 +127,53 @@ def test_a_rollout_is_moved_to_a_canary_and_back(visit: Visit, api: httpx.Client
     pull(page, "Move…", "To canary", within="[data-part=rollout]", Share_of_traffic_in_the_canary="0.2")
     assert (shown(api, "rolling")["mode"], shown(api, "rolling")["canary_share"]) == ("canary", 0.2)
     expect(page.locator(".steps [aria-current]")).to_have_text("canary, 20% of keys")
+    for n in range(40):
+        decision = api.post("/v1/decisions", json={"router": "rolling", "key": f"customer-{n // 2}"}).json()
+        assert api.post("/v1/outcomes", json={"decision_id": decision["decision_id"], "reward": 1}).status_code == 200
+    rollout = page.locator("[data-part=rollout]")
+    expect(rollout.locator("dl")).to_contain_text("Keys counted20each once; 20 later decisions left out", timeout=15_000)
+    expect(rollout.locator("dl")).to_contain_text("more keys")
     undo(page)
     assert shown(api, "rolling")["mode"] == "live"
+
+
+def test_the_dialog_of_a_rollout_says_what_ends_and_who_watches(visit: Visit, api: httpx.Client) -> None:
+    make(
+        api,
+        "fallen",
+        {"alder": 2.0, "birch": 1.0},
+        policy="cheapest",
+        mode="canary",
+        canary_share=0.5,
+        baseline="alder",
+        holdout=0.1,
+    )
+    for _ in range(20):
+        answers = api.post("/v1/decisions", json=[{"router": "fallen"}] * 50).json()
+        outcomes = [{"decision_id": each["decision_id"], "reward": float(each["arm"] == "alder")} for each in answers]
+        api.post("/v1/outcomes", json=outcomes).raise_for_status()
+    api.post("/v1/routers/fallen/arms/alder:pin").raise_for_status()
+    page = filled(visit().open("/routers/fallen"))
+    expect(page.locator("[data-part=rollout]")).to_contain_text("Fell back to the baseline.")
+    page.locator("#change-rollout").click()
+    page.get_by_role("radio", name=re.compile("^To live")).check()
+    told = page.locator("#lever-preview")
+    expect(told).to_contain_text("The fallback ends, and the guardrail begins anew. All traffic will be routed from now on")
+    expect(told).to_contain_text("but for the holdout of 10%. No guardrail watches live traffic")
+    expect(told).to_contain_text("alder is pinned, and takes every decision")
+
+
+def test_what_is_no_number_is_said_and_a_decimal_comma_is_taken(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "numbers")
+    page.locator("table[data-of=arms]").get_by_role("button", name="Change birch").click()
+    page.get_by_role("radio", name=re.compile("^Change price")).check()
+    for wrong in ("cheap", "1,000", "12,500.50", "0.5.1"):
+        page.get_by_label("New price").fill(wrong)
+        expect(page.locator("#lever-error")).to_contain_text(f"“{wrong}” is no number here")
+        expect(page.locator("#lever-confirm")).to_be_disabled()
+    page.get_by_label("New price").fill("0,125")
+    expect(page.locator("#lever-preview")).to_contain_text("With birch at 0.125")
+    expect(page.locator("#lever-error")).to_be_empty()
 
 
 def test_the_slider_shows_another_alpha_and_a_lever_takes_it_over(visit: Visit, api: httpx.Client) -> None:

@@ -151,6 +151,13 @@ def test_two_hundred_arms_are_sorted_and_paged(visit: Visit, api: httpx.Client) 
     expect(names).to_have_count(10)
 
 
+def test_an_address_that_is_no_text_shows_that_there_is_no_such_router_or_segment(visit: Visit, api: httpx.Client) -> None:
+    make(api, "there", {"dear": 2.0, "cheap": 1.0})
+    for address, missing in (("/routers/%ff", "there is no router"), ("/routers/there/segments/%E0%A4%A", "has no segment")):
+        page = visit(expected={404, 422}).open(address)
+        expect(page.locator("[data-part] .alert").first).to_contain_text(missing)
+
+
 def test_hostile_names_are_text_everywhere(visit: Visit, api: httpx.Client) -> None:
     make(api, "hostile", {name: 1.0 + number for number, name in enumerate(HOSTILE)}, policy="uniform")
     decide(api, "hostile", [*SEGMENTS] * 2)
@@ -197,7 +204,7 @@ def test_a_page_says_when_the_service_is_gone_and_goes_on_when_it_is_back(
     """The last test: it stops the service."""
     make(api, "lasting", {"dear": 2.0, "cheap": 1.0})
     decide(api, "lasting", ["DE"])
-    watched = visit()
+    watched = visit(expected={503})  # while the routers are being opened again
     watched.tolerated = "Failed to load resource"
     page = filled(watched.open("/routers/lasting"))
     expect(page.locator("#live")).to_have_text("live")

@@ -1,5 +1,6 @@
 """Every kind of bad log, through the command line: a clear line, the right exit code, every row left out counted."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -257,3 +258,46 @@ def test_an_unknown_kind_of_file_and_a_missing_one_are_refused(ask: Any, capsys:
 def test_a_policy_is_played_at_least_once(ask: Any, plays: str) -> None:
     code, _, err = ask(csv(good()), "--plays", plays, policies="cs-ids")
     assert (code, err) == (2, f"thrifty replay: plays must be a whole number of at least 1, got {plays}\n")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "flags", "remedy"),
+    [
+        (1, "93", [], "if these are per cent, divide rewards by 100"),
+        (1, "93%", [], "holds per cent (93%): divide by 100, and take off the sign"),
+        (2, "-0.1", [], "add refunds and credits to the cost of the request that they belong to"),
+        (2, "", [], "name another column with --cost, or give prices by arm with --prices"),
+        (3, "31.01.26 10:00", ["--time", "sent_at"], "name how times are written with --time-format, such as '%d.%m.%y %H:%M'"),
+        (4, "33.3", ["--propensity", "id"], "if these are per cent, divide propensities by 100"),
+        (4, "33.3%", ["--propensity", "id"], "if these are per cent, divide propensities by 100 and take off the sign"),
+        (4, "r1", ["--id", "id"], "name a column that is different in every row with --id, or leave --id out"),
+    ],
+)
+def test_a_refused_log_says_what_to_do(ask: Any, column: int, value: str, flags: list[str], remedy: str) -> None:
+    rows = [row.split(",") for row in good()]
+    text = csv([",".join([*row[:column], value, *row[column + 1 :]]) for row in rows])
+    code, _, said = ask(text, *flags)
+    assert (code, said.count("\n")) == (2, 1)
+    assert remedy in said
+
+
+def test_an_hour_that_clocks_skip_is_pointed_out(ask: Any) -> None:
+    rows = [f"{'ab'[i % 2]},{int(i % 5 > 0)},0.1,2026-03-29 02:{i % 60:02}:{i // 60:02},r{i}" for i in range(400)]
+    code, _, said = ask(csv(rows), "--time", "sent_at", "--zone", "Europe/Berlin")
+    assert code == 2
+    assert "is it an hour that the clocks of Europe/Berlin skip? then name the right --zone" in said
+
+
+def test_a_file_that_is_not_what_its_name_says_is_named(ask: Any) -> None:
+    code, _, said = ask(gzip.compress(csv(good()).encode()))
+    assert (code, said.count("\n")) == (2, 1)
+    assert "log.csv is a .gz file by its content: let its name end so, as in log.csv.gz" in said
+
+
+def test_utf_32_with_its_mark_is_read(ask: Any) -> None:
+    assert ask(csv(good()).encode("utf-32"))[0] == 0
+
+
+def test_a_folder_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "no-such-folder"]) == 2
+    assert "got 'no-such-folder', and there is no such file or folder" in capsys.readouterr().err

@@ -193,6 +193,8 @@ def test_a_log_without_any_outcome_is_refused() -> None:
     rows = polars.DataFrame({"arm": ["a", "b"] * 100, "reward": [None] * 200, "cost": [1] * 200})
     with pytest.raises(ValueError, match="no row has an outcome in column 'reward': name another with --reward"):
         aggregate(Log(rows))
+    with pytest.raises(ValueError, match=r"^no row can be used: 200 of 200 rows left out: no outcome"):
+        aggregate(Log(rows, Columns(missing="ignore")))
 
 
 def test_spellings_of_no_value_are_empty_cells() -> None:

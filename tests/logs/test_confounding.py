@@ -69,7 +69,9 @@ def test_columns_that_cannot_be_a_cause_are_left_out_and_named() -> None:
         "propensity looks like a propensity: name it with --propensity",
         "ticket has too many values to test",
         "status tells the outcome",
+        "received holds times, which are not tested",
     }
+    assert "device and 1 more (not tested: received)" in known.verdict() or "device (not tested: received)" in known.verdict()
 
 
 def test_logged_propensities_need_no_test_and_have_no_hidden_cause() -> None:
@@ -128,3 +130,134 @@ def test_the_verdict_is_in_text_json_and_page(tmp_path: Path, capsys: pytest.Cap
     assert '"verdict": "adjusted: the choice follows difficulty"' in capsys.readouterr().out
     assert main(["frontier", str(tmp_path / "log.csv"), "--after", "dificulty"]) == 2
     assert "no column 'dificulty' for --after: did you mean" in capsys.readouterr().err
+
+
+def hard_cases(kind: str, seed: int, *, rows: int = 6000) -> tuple[polars.DataFrame, float]:
+    """Two arms of which the good one is better by 0.08 everywhere, and gets four fifths of the hard cases; the true mean of it.
+
+    `kind` is what tells which cases are hard.
+    """
+    rng = np.random.default_rng([seed, 61])
+    times = 1_767_225_600.0 + 20.0 * 86_400.0 * np.sort(rng.random(rows))
+    one, other, merchant = rng.random(rows), rng.integers(0, 2, rows), rng.integers(0, 40, rows)
+    if kind == "middle":
+        hard, cause = (one > 0.45) & (one < 0.55), one
+    elif kind == "money":
+        hard, cause = one > 0.5, np.array([f"{100.0 * each:.2f} €".replace(".", ",") for each in one])
+    elif kind == "merchant":
+        hard, cause = merchant % 2 == 1, np.array([f"m{each}" for each in merchant])
+    elif kind == "hour":
+        hour = times // 3600.0 % 24.0
+        hard, cause = (hour >= 8.0) & (hour < 14.0), np.zeros(rows)
+    else:  # together
+        hard, cause = (one > 0.5) == (other == 1), (one > 0.5).astype(int)
+    good = rng.random(rows) < np.where(hard, 0.8, 0.2)
+    rate = np.where(hard, 0.5, 0.95)
+    frame = polars.DataFrame(
+        {
+            "arm": np.where(good, "good", "cheap"),
+            "reward": (rng.random(rows) < rate - np.where(good, 0.0, 0.08)).astype(int),
+            "cost": np.where(good, 0.05, 0.02),
+            "at": times,
+            "cause": cause,
+            "other": other,
+            "noise": rng.integers(0, 5, rows),
+        }
+    )
+    return frame, float(rate.mean())
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("middle", {"cause"}),
+        ("money", {"cause"}),
+        ("merchant", {"cause"}),
+        ("hour", {"hour of day"}),
+        ("together", {"cause", "other"}),
+    ],
+)
+def test_causes_that_hide_are_found_and_adjusted_for(kind: str, columns: set[str]) -> None:
+    """A narrow band of numbers, money as text, forty merchants, some hours, two columns of which neither tells anything alone.
+
+    The error of an estimate is 0.012 or less in nine of ten logs; without the adjustment it is 0.03 to 0.14.
+    """
+    errors = []
+    for seed in range(3):
+        log, truth = hard_cases(kind, seed)
+        evidence = examine(Log(log, Columns(time="at")))
+        assert set(evidence.confounding.adjusted) == columns
+        assert frontier(evidence, [0.0]).points.filter(segment="all")["arm"].item() == "good"
+        errors.append(evidence.estimates[0].reward()[1] - truth)
+    assert abs(np.mean(errors)) < 0.015
+
+
+def test_values_too_rare_to_be_told_apart_are_not_to_be_trusted() -> None:
+    """A thousand merchants with six rows each: the choice follows them, and the rows of both arms do not suffice for each."""
+    log, _ = hard_cases("merchant", 1)
+    rng = np.random.default_rng(5)
+    kind = log["cause"].str.slice(1).cast(polars.Int64) % 2
+    merchant = 2 * rng.integers(0, 500, log.height) + kind.to_numpy()
+    log = log.with_columns(cause=polars.Series([f"m{each}" for each in merchant]))
+    known = examine(Log(log, Columns(time="at"))).confounding
+    assert known.verdict().startswith("not to be trusted: the choice follows cause")
+
+
+def test_what_the_time_explains_is_not_counted_twice() -> None:
+    """The share of hard cases, which go to the good arm, rises with the time. Before, the error was +0.013 on average."""
+    errors = []
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 62])
+        when = np.sort(rng.random(8000))
+        hard = rng.random(8000) < 0.2 + 0.6 * when
+        good = rng.random(8000) < np.where(hard, 0.7, 0.3) + 0.2 * (when - 0.5)
+        rate = np.where(hard, 0.5, 0.9)
+        frame = {"arm": np.where(good, "good", "cheap"), "reward": (rng.random(8000) < rate - 0.08 * ~good).astype(int)}
+        frame |= {"cost": np.where(good, 0.05, 0.02), "at": 1.7e9 + 1e6 * when, "hard": hard}
+        evidence = examine(Log(polars.DataFrame(frame), Columns(time="at")))
+        assert evidence.confounding.adjusted == ("hard",)
+        errors.append(evidence.estimates[0].reward()[1] - rate.mean())
+    assert abs(np.mean(errors)) < 0.008
+
+
+def test_a_log_in_the_order_of_its_cause_is_adjusted_for_it() -> None:
+    """The first batch of rows holds one country only."""
+    rng = np.random.default_rng(4)
+    n = 900_000
+    country = np.repeat(["DE", "FR", "IT"], n // 3)
+    good = rng.random(n) < np.where(country == "FR", 0.8, 0.2)
+    rate = np.where(country == "FR", 0.5, 0.95)
+    frame = {"arm": np.where(good, "good", "cheap"), "reward": (rng.random(n) < rate - 0.08 * ~good).astype(int)}
+    log = Log(polars.DataFrame(frame | {"cost": np.where(good, 0.05, 0.02), "at": 1.7e9 + rng.random(n), "country": country}))
+    evidence = examine(log)
+    assert evidence.confounding.adjusted == ("country",)
+    np.testing.assert_allclose(evidence.estimates[0].reward(), [0.72, 0.80], atol=0.005)
+
+
+def test_the_choice_within_pooled_segments_is_tested() -> None:
+    """Simpson's paradox among segments that are pooled: 300 shops of 20 rows; odd ones are hard, and send most to the good arm."""
+    rng = np.random.default_rng(8)
+    shop = rng.integers(0, 300, 6000)
+    hard = shop % 2 == 1
+    good = rng.random(6000) < np.where(hard, 0.8, 0.2)
+    rate = np.where(hard, 0.5, 0.95)
+    frame = {"arm": np.where(good, "good", "cheap"), "reward": (rng.random(6000) < rate - 0.08 * ~good).astype(int)}
+    log = polars.DataFrame(frame | {"cost": np.where(good, 0.05, 0.02), "shop": [f"shop {each}" for each in shop]})
+    evidence = examine(Log(log, Columns(segment="shop", rare=100)))
+    assert evidence.confounding.followed[0].column == "shop"
+    assert evidence.confounding.kind in {"adjusted", "suspect"}
+
+
+def test_errors_of_adjusted_estimates_are_as_large_as_said() -> None:
+    """Hard cases vary more, and the cheap arm has few of them: its error is not that of a mean variance.
+
+    The mean square of 40 errors, in units of the said error, is outside 0.45 to 1.7 once in 300 sets of seeds for each arm.
+    """
+    squares = []
+    for seed in range(40):
+        log, truth = hard_cases("merchant", 100 + seed)
+        (each,) = examine(Log(log, Columns(time="at"))).estimates
+        errors = each.replicates["dr"][0][1:].std(axis=0)
+        squares.append(((each.reward() - np.array([truth - 0.08, truth])) / errors) ** 2)
+    assert (np.mean(squares, axis=0) > 0.45).all()
+    assert (np.mean(squares, axis=0) < 1.7).all()

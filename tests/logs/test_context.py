@@ -7,7 +7,8 @@ import pytest
 from tests.logs.logs import frame
 from thrifty.logs import Columns, Log, aggregate, context_columns, context_sums
 from thrifty.logs.aggregates import C, N, R
-from thrifty.logs.context import EMPTY, HOUR, OTHER
+from thrifty.logs.binning import EMPTY, OTHER
+from thrifty.logs.context import HOUR
 
 COLUMNS = Columns(segment="segment", time="at", propensity="p")
 

@@ -81,7 +81,26 @@ def test_retries_count_as_one_request_of_the_first_arm() -> None:
         np.testing.assert_allclose(segment.totals[place, [N, R, C]], expected[arm])
     lines = log.tally.lines()
     assert any(f"{frame.height:,} attempts are 2,000 requests" in line and "the longest chain has 3" in line for line in lines)
-    assert any(line.startswith("requests do affect each other: a first attempt succeeds in") for line in lines)
+    assert any(line.startswith("attempts affect each other: by the same arm a first attempt succeeds in") for line in lines)
+
+
+def test_retries_that_go_to_a_better_arm_are_no_sign_that_attempts_affect_each_other() -> None:
+    """Each attempt succeeds with the rate of its arm alone; retries go to the other arm, so more often to the better one."""
+    rng = np.random.default_rng(6)
+    rows, clock = [], START
+    for request in range(3000):
+        clock += 100.0
+        arm = int(rng.random() < 0.8)
+        for attempt in range(2):
+            reward = int(rng.random() < (0.9, 0.5)[arm])
+            rows.append(("ab"[arm], reward, 1.0, clock + 10.0 * attempt, f"c{request}"))
+            if reward:
+                break
+            arm = 1 - arm
+    frame = polars.DataFrame(rows, schema=["arm", "reward", "cost", "at", "customer"], orient="row")
+    log = Log(frame, Columns(time="at", chain="customer", within="30s"))
+    aggregate(log)
+    assert any(line.startswith("no sign that attempts affect each other: by the same arm") for line in log.tally.lines())
 
 
 def test_chains_go_on_from_batch_to_batch(monkeypatch: pytest.MonkeyPatch) -> None:

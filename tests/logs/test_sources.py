@@ -285,3 +285,9 @@ def test_a_database_that_cannot_be_reached_is_one_line_without_its_password() ->
         Log(Query("select * from log", "postgresql://me:secret@127.0.0.1:1/shop"))
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("source", ["s3://logs/day.parquet", Query("select 1", "s3://logs/day.parquet")])
+def test_files_elsewhere_are_refused_with_the_query_that_reads_them(source: str | Query) -> None:
+    with pytest.raises(ValueError, match=r"--query \"select \* from read_parquet\('s3://logs/day.parquet'\)\""):
+        Log(source)

@@ -60,6 +60,7 @@ _TESTS = {
     "thrifty.policies.cs_ids": _twins("draws"),
     "thrifty.policies.cs_ts": _twins("cs-ts"),
     "thrifty.policies.cs_ucb": _twins("cs-ucb"),
+    "thrifty.policies.cs_worth": _twins("cs-worth"),
     "thrifty.policies.elimination": [
         f"{_POLICIES}/test_elimination.py",
         _PINS,

@@ -110,7 +110,7 @@ def asked(
     """Terms and memory, as they are when the rule plans."""
     terms = terms_of(label, costs=prices, alpha=alpha, horizon=horizon)
     memory = memory_of("cof", terms)
-    memory.prices[:], memory.looks[:], memory.means[:] = prices, looks, means
+    memory.prices[:], memory.looks[:], memory.trials[:], memory.means[:] = prices, looks, looks, means
     return terms, memory
 
 
@@ -169,6 +169,34 @@ class TestParts:
         }
         assert chosen == {2490: 1, 2510: 0}
 
+    @given(
+        rivals=st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1e-3, 0.1]), st.floats(1, 20)), min_size=1, max_size=5),
+        own=st.tuples(st.floats(0.01, 0.8), st.floats(0.5, 1e8)),
+        horizon=st.integers(10, 10**7),
+        alpha=st.floats(0, 0.19),
+        exchange=st.sampled_from([0.2, 1.0, 5.0]),
+    )
+    def test_no_dearer_arm_is_looked_at_beyond_its_budget(
+        self, rivals: list[tuple[float, float, float]], own: tuple[float, float], horizon: int, alpha: float, exchange: float
+    ) -> None:
+        # The lemma of docs/theory/cof.md: the mean of the candidate is on the floor that a rival sets, or above it.
+        rivals.sort()
+        gaps = [max(price, 0.02) for price, _, _ in rivals]
+        share = 0.25 * exchange * horizon / len(rivals)
+        budgets = [max((share / (math.sqrt(2) * gap)) ** (2 / 3), 0.5 * (exchange / (2 * gap)) ** 2) for gap in gaps]
+        mean, looks = own
+        means = [mean, *(mean / (1 - alpha) * (1 - below) for _, below, _ in rivals)]
+        terms, memory = asked(
+            means,
+            [looks, *(1.0001 * budget for budget in budgets)],
+            [0.0, *(price for price, _, _ in rivals)],
+            alpha=alpha,
+            horizon=horizon,
+            label=f"cof:exchange={exchange}",
+        )
+        memory.trials[1:] = memory.looks[1:] * [worth for _, _, worth in rivals]
+        assert plain(cof.settle_doubts)(terms, memory, 0, 0, 0, int(np.argmax(means))) == 0
+
     def test_a_look_that_costs_nothing_is_worth_it(self) -> None:
         terms, memory = asked([0.1, 0.9], [10**6, 10**6], [0.0, 1.0])  # the arm fails for certain, and the rival is the best
         assert plain(cof.failure_chance)(terms, memory, 0, 1) == 1.0
@@ -205,6 +233,17 @@ class TestParts:
         plain(cof._plan)(terms, stats, memory)
         assert memory.looks.tolist() == [12.0, 0.5, 1.0]
         assert memory.means.tolist() == [0.45, 0.5, 0.75]
+
+    def test_rewards_of_low_variance_are_stronger_evidence_and_cost_the_same(self) -> None:
+        # Variance of 0.01 where 0s and 1s have 0.25: an outcome is worth (25 + 0.5) / (1 + 0.5) = 17 of them.
+        terms = terms_of("cof", costs=[0.0, 1.0], alpha=0.1, horizon=100)
+        memory, stats = memory_of("cof", terms), statistics([(100, 50.0), (100, 50.0)])
+        stats[0].reward_squares = 26.0
+        plain(cof._plan)(terms, stats, memory)
+        assert memory.looks.tolist() == [100.0, 100.0]
+        assert memory.trials.tolist() == pytest.approx([1700.0, 100.0])
+        own, other = plain(cof.variances)(terms, memory, 0, 1)
+        assert 10 * own < other
 
     def test_prices_are_shares_of_the_range_of_costs(self) -> None:
         for costs, prices in (([2.0, 6.0, 4.0], [0.5, 1.5, 1.0]), ([3.0, 3.0], [3.0, 3.0])):

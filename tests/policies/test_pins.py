@@ -60,10 +60,14 @@ NUMBERS: dict[str, dict[str, tuple[float | None, float, float, bool]]] = {
     "cs-ids": {
         "exchange": (1.0, 0.0, INFINITE, False), "draws": (30, 2, 10_000, True), "power": (3.0, 1.01, 10.0, False),
         "leniency": (0.7, 0.0, INFINITE, False), "foresight": (0.5, 0.0, INFINITE, False), "plan": (0.02, 0.0, 1.0, False),
-        "outset": (None, 0.0, INFINITE, False),
+        "outset": (None, 0.0, INFINITE, False), "budget": (2.0, 0.0, INFINITE, False),
         **SHARED,
     },
     "cs-direct": {"limit": (1.0, 0.0, INFINITE, False), "cost_scale": SHARED["cost_scale"]},
+    "cs-worth": {
+        "exchange": (3.0, 0.0, INFINITE, False), "doubt": (0.2, 0.0, 1.0, False), "plan": (0.02, 0.0, 1.0, False),
+        "pending": SHARED["pending"], "tau": TAU["tau"],
+    },
     "cof": {
         "exchange": (1.0, 0.0, INFINITE, False), "caution": (0.25, 0.0, INFINITE, False), "patience": (1.0, 0.0, INFINITE, False),
         "debit": (0.5, 0.0, INFINITE, False), "plan": (0.02, 0.0, 1.0, False), "outset": (None, 0.0, INFINITE, False),
@@ -564,6 +568,23 @@ class TestInformation:
         assert ahead(later, regret, np.array([0.01, 0.0337])) == 1
         assert ahead(later, regret, np.array([0.01, 0.0335])) == 0
         assert ahead(terms, np.array([0.2, 0.2]), np.array([0.01, 0.01])) == 0  # equal ones go to the lower index
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_a_dearer_arm_is_explored_while_its_budget_lasts(self, known: bool) -> None:
+        # T / K = 64, so the budget is 2 * 16 = 32 outcomes. Arm 1 has the least regret; arm 0 is cheaper, arm 2 as dear.
+        costs = [0.1, 0.5, 0.5, 0.9]
+        terms = terms_of("cs-ids", costs=costs if known else None, n_arms=4, alpha=0.1, horizon=256)
+        for seen, pending, left in ((31, 0, 1.0), (32, 0, 0.0), (30, 2, 0.0)):
+            stats = statistics([(99, 1.0)] * 4, seen=[seen] * 4, costs=[seen * each for each in costs])
+            stats["pending"] = pending
+            told = np.ones(4)
+            plain(information.keep_budget)(terms, stats, np.array([0.3, 0.1, 0.2, 0.4]), told)
+            assert told.tolist() == [1.0, 1.0, 1.0, left]
+
+    def test_an_arm_without_outcomes_has_no_price_to_compare(self) -> None:
+        terms = terms_of("cs-ids", costs=None, n_arms=2, alpha=0.1, horizon=256)
+        stats = statistics([(0, 0.0), (5, 1.0)], costs=[0.0, 2.5])
+        assert [plain(information.price_of)(terms, stats, arm) for arm in (0, 1)] == [0.0, 0.5]
 
     def mixture(self, regret: Sequence[float], told: Sequence[float], power: float) -> list[float]:
         coin = np.zeros(3)

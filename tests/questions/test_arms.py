@@ -1,10 +1,11 @@
 """Arm against arm: chance alone seldom calls one pair of many different, and intervals hold the truth all at once."""
 
+import numpy as np
 import polars
 import pytest
 
 from tests.questions.logs import log, quick
-from thrifty.logs import Log
+from thrifty.logs import Columns, Log
 from thrifty.questions import compare_arms
 
 
@@ -52,3 +53,15 @@ def test_of_very_many_arms_those_with_the_most_rows_are_compared() -> None:
     assert found.pairs.height == 40 * 39 // 2
     assert "a04" not in found.pairs["arm"].to_list()
     assert "only the 40 arms with the most rows are compared, of 45" in next(iter(found.left_out.values()))
+
+
+def test_equal_prices_do_not_differ() -> None:
+    """Sums of the same price differ by rounding, which is no difference."""
+    rng = np.random.default_rng(0)
+    arms = rng.integers(0, 3, 6000)
+    reward = 1.0 * (rng.random(6000) < np.array([0.9, 0.8, 0.85])[arms])
+    times = 1_767_225_600.0 + 864_000.0 * np.sort(rng.random(6000))
+    frame = polars.DataFrame({"arm": np.array(["a", "b", "c"])[arms], "reward": reward, "cost": 0.02, "at": times})
+    pairs = compare_arms(Log(frame, Columns(time="at"))).pairs
+    assert pairs["cost_difference"].to_list() == [0.0] * 3
+    assert pairs["p_cost"].to_list() == [1.0] * 3

@@ -1,6 +1,7 @@
 """The recommendation's files: the same log writes the same bytes, and names from a log cannot harm the page."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars
@@ -13,7 +14,8 @@ from thrifty.cli.main import main
 from thrifty.examples import SMS
 from thrifty.examples.generator import write_example
 from thrifty.logs import Columns, Log
-from thrifty.reports.recommendation import recommendation_files
+from thrifty.reports.evidence import less_or_more
+from thrifty.reports.recommendation import lead, recommendation_files
 
 COLUMNS = Columns(
     arm="aggregator",
@@ -77,3 +79,17 @@ def test_arms_and_segments_with_hostile_names_are_escaped(tmp_path: Path) -> Non
     advised = json.loads((tmp_path / "routers.json").read_text())
     assert all(set(body["arms"]) == set(arms.values()) for body in advised["routers"].values())
     assert set(advised["segments"]) == {NAMES[2], NAMES[0]}
+
+
+def test_a_start_that_is_worth_less_than_none_is_said_so() -> None:
+    log = Log(frame(n=2000), Columns(segment="segment", time="at", propensity="p"))
+    found = recommend(log, [0.1], policies=["cs-ts"], criteria=SOFT, effort=SMALL)
+    start = polars.when(polars.col("segment") == "all segments").then(-0.031).otherwise("start")
+    said = lead(replace(found, segments=found.segments.with_columns(start=start)))
+    assert "from nothing, the same choices would be worth 3.1% of cost more, their alpha kept or not: compare with --cold" in said
+    assert "that is worth" not in said
+
+
+def test_a_saving_of_nothing_is_neither_more_nor_negative() -> None:
+    nothing = {"saving": -1e-17, "saving_low": -1e-17, "saving_high": 0.0}
+    assert less_or_more(nothing, "saving") == "0.0% less (0.0% to 0.0%)"

@@ -12,6 +12,8 @@ from tests.router.twin import Twin
 from tests.router.twin_rules import export
 from thrifty.router import Router, Settings
 from thrifty.router.export import Line, decisions
+from thrifty.router.guardrail import Guardrail
+from thrifty.router.known_start import KnownStart
 from thrifty.store import open_store
 from thrifty.store.log import OUTCOME, Row
 
@@ -53,14 +55,33 @@ def facts(router: Router) -> dict[str, Any]:
         "pending": router.pending,
         "counts": router.counts,
         "groups": router.groups,
-        "guardrail": {name: router.state.guardrail.dump()[name] for name in ("stage", "test")}
-        | {"waiting": router.state.guardrail.waiting},
+        "guardrail": shown_guardrail(router.state.guardrail),
         "fallback": router.state.configuration.fallback is not None,
         "version": router.version,
         "arms": dict(zip(roster.names, zip(roster.prices, roster.status, strict=True), strict=True)),
         "pinned": None if roster.pinned is None else roster.names[roster.pinned],
         "settings": router.settings.to_dict(),
     }
+
+
+def shown_guardrail(guardrail: Guardrail) -> dict[str, Any]:
+    """What the guardrail of a twin has too."""
+    tests = [None if each is None else each.test.dump() for each in (guardrail.main, guardrail.block)]
+    left_out = 0 if guardrail.main is None else guardrail.main.left_out
+    return {"stage": guardrail.stage, "tests": tests, "waiting": guardrail.waiting, "left_out": left_out}
+
+
+def remembered(router: Router) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Per segment and arm the outcomes that rules learn from, and the sums of their rewards and of the squares of these."""
+    segments, sums = router.state.segments, router.state.segments.sums
+    found = {}
+    for name in router.segments():
+        number = segments.nearest(name).number
+        if sums.forgets:
+            sums.remember(number)
+        rows = sums.recent[number][["seen", "reward_sum", "reward_squares"]].tolist()
+        found[name] = dict(zip(router.arms.names, rows, strict=True))
+    return found
 
 
 def squares(router: Router, segment: str) -> dict[str, tuple[float, float]]:
@@ -102,7 +123,9 @@ class Pair:
 
     def create(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
         """Make the router, which is not there or was deleted."""
-        self.both(lambda: self._make(arms, settings), lambda _: self.twin.create(arms, Settings(**settings).to_dict()))
+        known, given = settings.get("known"), {name: value for name, value in settings.items() if name != "known"}
+        start = None if known is None else KnownStart.read(known).to_dict()
+        self.both(lambda: self._make(arms, settings), lambda _: self.twin.create(arms, Settings(**given).to_dict(), start))
 
     def _make(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
         self.router = Router(arms, store=self.store, name=NAME, clock=self.clock, **settings)
@@ -215,6 +238,9 @@ class Pair:
         for segment in wanted:
             assert found[segment] == wanted[segment], f"statistics of {segment!r}"
         assert real == twin
+        wanted_by_rules = self.twin.remembered()
+        if wanted_by_rules is not None:
+            assert remembered(self.router) == wanted_by_rules
 
     def check_log(self) -> None:
         """The whole log, its export and the history are the same."""

@@ -12,6 +12,7 @@ import pytest
 from tests.clock import Clock
 from tests.postgres import Postgres
 from thrifty.router import Router
+from thrifty.router.choice import choose
 from thrifty.router.snapshot import capture, encode, load
 from thrifty.router.spending import KEPT_H, Spending
 from thrifty.store import StoreError, open_store
@@ -246,14 +247,15 @@ def test_a_pinned_arm_stays_and_dear_newcomers_wait_while_cheap_ones_are_tried()
     assert 5 < arms["e"] < 50
 
 
-def test_propensities_are_right_while_the_budget_is_tight() -> None:
+@pytest.mark.parametrize("held_out", [{}, {"holdout": 0.3, "guardrail": "on"}])
+def test_propensities_are_right_while_the_budget_is_tight(held_out: dict[str, Any]) -> None:
     """Weights 1 / propensity average 1 over the decisions that could take an arm. The statistics stand still meanwhile.
 
     2,000 decisions, 20 draws each: six standard errors; the seed is fixed.
     """
     clock = Clock(MIDNIGHT)
     arms = {"a": 8.0, "b": 6.0, "c": 4.0}
-    subject = router(clock, arms=arms, policy="cs-ts", propensity_draws=20, daily_budget=1.0)
+    subject = router(clock, arms=arms, policy="cs-ts", propensity_draws=20, daily_budget=1.0, **held_out)
     for arm, n, won in (("a", 60, 57), ("b", 150, 138), ("c", 20, 17)):
         subject.change("pin", arm)
         for number in range(n):
@@ -263,7 +265,7 @@ def test_propensities_are_right_while_the_budget_is_tight() -> None:
     assert subject.state.spending.tight
     made = [subject.decide() for _ in range(2000)]
     taken = Counter(each.arm for each in made)
-    assert {"budget", "explore"} == {each.code for each in made}
+    assert {"budget", "explore"} | ({"holdout"} if held_out else set()) == {each.code for each in made}
     for arm in (arm for arm, count in taken.items() if count > 20):
         share = taken[arm] / len(made)
         stated = sum(each.propensity for each in made if each.arm == arm) / taken[arm]
@@ -274,3 +276,18 @@ def test_propensities_are_right_while_the_budget_is_tight() -> None:
 def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
     with pytest.raises(ValueError, match="daily_budget must be a number of at least 0"):
         router(Clock(), daily_budget=budget)
+
+
+@pytest.mark.parametrize("tried", [5, 100])
+def test_propensities_beside_a_newcomer_are_frequencies_while_the_budget_is_tight(tried: int) -> None:
+    """A newcomer that is the cheapest feasible arm where it is offered, and another arm where it is not."""
+    router = Router({"a": 1.0, "b": 2.0}, 0.1, policy="uniform", newcomer_share=0.5, propensity_draws=1000)
+    router.change("add", "n", price=0.5)
+    for arm in ("a",) * 10 + ("b",) * 10 + ("n",) * tried:
+        router.record(router.decide(eligible=[arm]).id, 1)
+    router.state.spending.tight = True
+    made = [choose(router.state, sequence, router.state.segments.root, None) for sequence in range(1000, 1200)]
+    share = {"a": 0.25, "b": 0.25, "n": 0.5}  # the rest is dispensable beside a newcomer that is well known
+    assert {rule.names[place] for place, _, _, rule, _ in made} == set(share)
+    for place, _, likely, rule, _ in made:
+        assert likely == pytest.approx(share[rule.names[place]], abs=0.08)  # five standard deviations

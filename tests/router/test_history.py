@@ -15,6 +15,8 @@ from tests.postgres import Postgres
 from tests.router import history_twin
 from tests.router.pair import Clock
 from thrifty.router import Router
+from thrifty.router import records as router_records
+from thrifty.router.changing import add_change
 from thrifty.store import StoreError, open_store, postgres_outbox
 from thrifty.store.log import Row
 from thrifty.store.sqlite_history import SqliteHistory
@@ -127,6 +129,23 @@ def test_groups_are_kept_apart(store: Any) -> None:
         ("a", 0, 1),
         ("b", 1, 0),
     ]
+
+
+def test_a_fallback_is_baseline_traffic_and_a_pin_is_routed_traffic(store: Any) -> None:
+    router = make(store, baseline="a")
+    assert set(router_records.GROUPS) == {"holdout", "baseline", "fallback"}  # all other codes are routed
+    router.wait(add_change(router, "fallback", {"at": 1.0, "text": "", "by": "guardrail"}, None))
+    router.change("pin", "b")
+    pinned = router.decide()
+    router.change("unpin")
+    fallen = router.decide()
+    for made in (pinned, fallen):
+        router.record(made.id, reward=1)
+    rows = router.history(since=0.0, until=4e9, by=["arm", "group"]).rows
+    shown = [(row["arm"], row["group"], row["decisions"], row["outcomes"]) for row in rows]
+    assert (pinned.code, fallen.code) == ("pinned", "fallback")
+    assert sorted(shown) == [("a", "baseline", 1, 1), ("b", "routed", 1, 1)]
+    assert {name: group[0] for name, group in router.groups.items() if group[0]} == {"baseline": 1}
 
 
 def test_a_reset_changes_no_history(store: Any) -> None:

@@ -12,6 +12,7 @@ from thrifty.router.changing import add_change
 from thrifty.router.outlook import copy_sums
 
 ARMS = {"a": 0.5, "b": 0.3, "c": 0.1}
+RATES = {"a": 0.95, "b": 0.9, "c": 0.6}
 
 
 def filled(rewards: dict[str, float], store: Any = None, **settings: Any) -> Router:
@@ -157,3 +158,94 @@ def test_what_ended_a_fallback_is_not_undone_and_a_preview_says_that_the_router_
         router.move_rollout("canary", share=0.1, by="ann")
         router.undo(router.changes(1)[0]["position"])
         assert (router.settings.mode, router.settings.canary_share) == ("live", 0.05)
+
+
+def fallen(router: Router) -> Router:
+    with router.lock:
+        add_change(router, "fallback", {"at": 1.0, "text": "the floor is broken", "by": "guardrail"}, None)
+    return router
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"action": "pin", "arm": "c"}, "a pin goes before that"),
+        ({"action": "pause", "arm": "a"}, "with a paused the chosen arm would be b"),
+        ({"action": "price", "arm": "a", "price": 0.01}, "the chosen arm stays a: about 98% less"),
+        ({"action": "reset", "arm": "a"}, "the chosen arm stays a: its quality is not known yet"),
+        ({"action": "pause", "arm": "b"}, "shows once the rollout is moved on"),
+    ],
+    ids=str,
+)
+def test_a_preview_after_a_fallback_is_about_the_baseline_that_all_traffic_takes(change: dict[str, Any], told: str) -> None:
+    router = fallen(filled(RATES, mode="canary", baseline="a"))
+    found = router.preview(**change)
+    assert told in found["text"]
+    assert found["before"]["arm"] == router.decide().arm == "a"
+    router.change(**change)
+    decision = router.decide()
+    assert found["after"]["arm"] == decision.arm
+    assert found["after"]["cost"] in (None, router.arms.prices[router.arms.index(decision.arm)])
+
+
+def test_a_preview_of_alpha_after_a_fallback_says_that_nothing_moves_until_the_rollout_does() -> None:
+    found = fallen(filled(RATES, mode="canary", baseline="a")).preview("alpha", alpha=1.0)
+    assert (found["before"]["arm"], found["after"]["arm"], found["segments_moved"]) == ("a", "a", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "others"),
+    [
+        ({"action": "pin", "arm": "c"}, "all other keys would take c: about 80% less"),
+        ({"action": "pause", "arm": "a"}, "all other keys would take b: about 40% less"),
+        ({"action": "price", "arm": "a", "price": 0.25}, "all other keys stay with a: about 50% less"),
+        ({"action": "price", "arm": "c", "price": 0.05}, ""),
+        ({"action": "alpha", "alpha": 1.0}, ""),
+    ],
+    ids=str,
+)
+def test_a_preview_in_a_canary_says_what_all_other_keys_would_take(change: dict[str, Any], others: str) -> None:
+    router = filled(RATES, mode="canary", canary_share=0.25, baseline="a")
+    text = router.preview(**change)["text"]
+    assert "; in 0.25 of the keys, the canary" in text
+    assert others in text
+    assert others or "other keys" not in text
+
+
+def test_a_preview_of_another_pin_is_about_all_traffic_of_a_canary() -> None:
+    router = filled(RATES, mode="canary", baseline="a")
+    router.change("pin", "b")
+    assert "canary" not in router.preview("pin", "c")["text"]
+    assert "tried once b is pinned no more" in router.preview("add", "d", price=0.1)["text"]
+
+
+def test_prices_and_alpha_are_told_with_all_their_digits(tmp_path: Path) -> None:
+    with Router(ARMS, 0.05, policy="cs-ucb", store=f"sqlite:///{tmp_path}/s.db", name="sms") as router:
+        assert "b at 0.12345678" in router.preview("price", "b", price=0.12345678)["text"]
+        assert "alpha 0.0123456789" in router.preview("alpha", alpha=0.0123456789)["text"]
+        router.change("price", "b", price=0.12345678)
+        router.change("price", "b", price=1234567.25)
+        shown = router.changes()[0]
+        assert shown["text"] == "the price of b was changed from 0.12345678 to 1234567.25"
+        assert shown["undo"]["text"] == "set the price of b to 0.12345678"
+
+
+def test_a_preview_of_a_pin_without_outcomes_says_which_arm_is_taken() -> None:
+    router = Router(ARMS, 0.05, policy="cs-ucb")
+    assert router.preview("pin", "b")["text"] == "with b pinned the chosen arm would be b: its quality is not known yet"
+    router.change("pin", "b")
+    assert "stays b" in router.preview("price", "b", price=0.2)["text"]
+
+
+def test_a_log_in_which_a_paused_arm_was_pinned_still_opens(tmp_path: Path) -> None:
+    """Versions before this one wrote such rows, which had no effect until the arm was resumed."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    with Router({"a": 1.0, "b": 0.5}, 0.1, store=url, policy="cheapest") as router:
+        router.change("pause", "b")
+        router.wait(add_change(router, "pin", {"arm": "b", "price": None, "by": "ann"}, None))
+        assert router.decide().code != "pinned"
+    with Router({"a": 1.0, "b": 0.5}, 0.1, store=url, policy="cheapest") as router:
+        assert router.arms.pinned == 1
+        router.change("price", "a", price=2.0)
+        router.change("resume", "b")
+        assert (router.decide().arm, router.decide().code) == ("b", "pinned")

@@ -11,9 +11,10 @@ import pytest
 from tests.clock import Clock
 from thrifty.router import ConflictError, Decision, Router, Settings
 from thrifty.router.changing import add_change
-from thrifty.router.choice import toss_of
+from thrifty.router.choice import BUCKETS, bucket_of, toss_of
+from thrifty.router.rows import bucket_in
 from thrifty.store import open_store
-from thrifty.store.log import CHANGE
+from thrifty.store.log import CHANGE, DECISION
 
 ARMS: dict[str, float | None] = {"good": 1.0, "bad": 0.1}
 MEANS = {"good": 0.9, "bad": 0.5, "fair": 0.9}
@@ -52,11 +53,31 @@ def test_a_share_of_the_keys_is_routed_and_the_rest_takes_the_baseline() -> None
         assert decision.propensity == pytest.approx(0.3 if key in routed else 0.7)
 
 
-def test_the_key_is_the_request_id_or_else_the_number_of_the_decision() -> None:
+def test_without_a_key_each_decision_has_a_coin_of_its_own() -> None:
+    """The request_id is none: a client may use it again."""
     one, other = make(), make()
-    assert one.decide(request_id="r-1").code == other.decide(key="r-1").code
-    assert [one.decide().code for _ in range(50)] == [other.decide().code for _ in range(50)]
-    assert {one.decide(request_id=f"r-{n}", key="same").code for n in range(30)} == {one.decide(key="same").code}
+    assert [one.decide(request_id=f"r-{n}").code for n in range(50)] == [other.decide().code for _ in range(50)]
+    assert {one.decide(request_id=f"s-{n}", key="same").code for n in range(30)} == {one.decide(key="same").code}
+
+
+def test_the_log_has_a_bucket_of_a_key_in_a_canary_and_never_the_key(tmp_path: Path) -> None:
+    with make(store=f"sqlite:///{tmp_path}/a.db") as router:
+        router.decide(key="customer-17")
+        router.decide(eligible=["good", "bad"], key="customer-17", context={"bucket": "red"})
+        router.decide()
+        router.decide(context={"bucket": 5})
+        router.move_rollout("live")
+        router.decide(key="customer-17")
+        rows = [row for _, row in router.store.journal("router").scan() if row.kind == DECISION]
+        assert [bucket_in(row) for row in rows] == [*[bucket_of("router", "customer-17")] * 2, None, None, None]
+        assert not any("customer" in str(row) for row in rows)
+
+
+def test_buckets_tell_nothing_of_the_group() -> None:
+    """Of 20,000 keys half are routed, whichever half of the buckets they are in; off by 0.02 with a probability below 1e-4."""
+    low = [toss_of("sms", str(n)) < 0.5 for n in range(20_000) if bucket_of("sms", str(n)) < BUCKETS // 2]
+    assert len(low) / 20_000 == pytest.approx(0.5, abs=0.02)
+    assert sum(low) / len(low) == pytest.approx(0.5, abs=0.02)
 
 
 def test_keys_fall_to_groups_as_if_by_chance() -> None:
@@ -117,6 +138,30 @@ def test_the_router_falls_back_by_itself_and_stays_there_until_a_person_moves_it
     assert {decision.code for decision in play(router, 10)} <= {"exploit", "explore"}
 
 
+def test_nothing_but_a_rollout_or_a_pin_changes_where_a_router_has_fallen_back_to(tmp_path: Path) -> None:
+    same: dict[str, Any] = {"alpha": 0.1, "policy": "cheapest", "mode": "canary", "canary_share": 0.5}
+    with make(store=f"sqlite:///{tmp_path}/a.db") as router:
+        router.adjust(holdout=0.1, baseline="bad")
+        router.adjust(baseline="good")
+        play(router, 2000, until="fallback")
+        version = router.version
+        for baseline in ("", "bad"):
+            with pytest.raises(
+                ValueError, match=f"fallen back to its baseline, 'good', so baseline must stay 'good', got '{baseline}'"
+            ):
+                router.configure(ARMS, Settings(**same, baseline=baseline))
+        with pytest.raises(ConflictError, match="cannot be undone now: the router has fallen back"):
+            router.undo(router.changes(2)[1]["position"])
+        assert (router.version, router.settings.baseline, router.decide().arm) == (version, "good", "good")
+        router.configure(ARMS, Settings(**same, baseline="good", deadline_s=60.0))
+        router.change("pin", "bad")
+        assert router.decide().arm == "bad"
+        router.change("unpin")
+        router.move_rollout("canary")
+        router.adjust(baseline="")
+        assert router.settings.baseline == ""
+
+
 def test_live_traffic_with_a_holdout_is_guarded_where_that_is_wanted() -> None:
     router = make(mode="live", holdout=0.5, guardrail="on", baseline="")
     made = play(router, 2000, until="fallback")
@@ -162,7 +207,10 @@ def test_a_baseline_that_is_not_eligible_gives_way_to_the_best_arm_known() -> No
         (lambda: make(canary_share=0.0), "canary_share must be a number from 0.001 to 0.99"),
         (lambda: make(canary_share=1.0), "canary_share must be"),
         (lambda: make(guardrail="maybe"), "guardrail must be one of canary, on, off"),
-        (lambda: make().change("retire", "good"), "baseline 'good' is no arm"),
+        (
+            lambda: make().change("retire", "good"),
+            "arm 'good' is the baseline, .* set baseline first, or in the same PUT, and name one of bad",
+        ),
         (lambda: make().decide(key=""), "key must be 1 to 200 printable"),
         (lambda: make().decide_many([{"key": "x" * 201}]), "key must be 1 to 200 printable"),
         (lambda: make().move_rollout("dead"), "mode must be one of live, canary, shadow"),
@@ -174,8 +222,8 @@ def test_wrong_input_is_refused_with_the_remedy(call: Any, message: str) -> None
         call()
 
 
-@pytest.mark.parametrize("graceful", [True, False])
-def test_the_test_and_the_fallback_outlive_the_process(tmp_path: Path, graceful: bool) -> None:
+@pytest.mark.parametrize(("graceful", "keyed"), [(True, True), (False, True), (False, False)])
+def test_the_test_and_the_fallback_outlive_the_process(tmp_path: Path, graceful: bool, keyed: bool) -> None:
     """Once half-way through the test, once after the fallback; from a snapshot, and from the rows alone."""
     url, clock, rng = f"sqlite:///{tmp_path}/a.db", Clock(), random.Random(5)
     store = open_store(url)
@@ -189,9 +237,9 @@ def test_the_test_and_the_fallback_outlive_the_process(tmp_path: Path, graceful:
         store = open_store(url)
         return Router.reopen("router", store, clock=clock)
 
-    codes = []
+    codes: list[str] = []
     while "fallback" not in codes:
-        decision = router.decide()
+        decision = router.decide(key=f"customer-{len(codes) * 2 // 3}" if keyed else None)
         codes.append(decision.code)
         if len(codes) % 3:
             router.record(decision.id, reward=float(rng.random() < MEANS[decision.arm]))
@@ -257,6 +305,51 @@ def test_the_changes_say_what_happened_and_a_move_can_be_undone(tmp_path: Path) 
         router.move_rollout("live", by="ann")
         router.undo(router.changes(1)[0]["position"], by="bob")
         assert (router.settings.mode, router.settings.canary_share, router.rollout().fallback) == ("canary", 0.25, None)
+
+
+def play_keys(router: Router, keys: list[str], *, seed: int = 1) -> None:
+    """Decisions for these keys, ten seconds apart, with their outcomes."""
+    rng = random.Random(seed)
+    for key in keys:
+        decision = router.decide(key=key)
+        router.record(decision.id, reward=float(rng.random() < MEANS["good"]))
+        router.state.clock.now += 10.0
+
+
+def test_what_is_shown_says_how_many_keys_were_counted_and_how_many_are_missing() -> None:
+    router = make()
+    play_keys(router, [f"customer-{n}" for n in range(64) for _ in range(3)])
+    status = router.rollout()
+    assert (status.keys, status.left_out, status.blocks) == (64, 128, 0)
+    assert status.routed is not None
+    assert status.compared is not None
+    assert status.routed.decisions + status.compared.decisions == 64
+    assert "64 keys were counted, each once, and 128 later decisions of theirs left out" in status.text
+    assert status.keys_needed is not None
+    assert status.outcomes_needed == pytest.approx(3 * status.keys_needed, rel=0.1)  # one in three is of a new key
+    assert status.days_needed == pytest.approx(30.0 * status.keys_needed / 86_400.0, rel=0.1)
+    assert f"about {status.keys_needed:,} more keys are needed" in status.text
+    play_keys(router, ["customer-1"] * 1000)
+    status = router.rollout()
+    assert (status.keys, status.blocks, status.outcomes_needed, status.days_needed) == (64, 1, None, None)
+    assert "more keys are needed, and no new ones come" in status.text
+    plain = make()
+    play(plain, 50)
+    assert (plain.rollout().keys, plain.rollout().left_out, plain.rollout().keys_needed) == (None, 0, None)
+
+
+def test_harm_that_comes_late_to_known_keys_ends_in_a_fallback_that_says_so() -> None:
+    router, rng, codes = make(), random.Random(2), list[str]()
+    while "fallback" not in codes:
+        decision = router.decide(key=f"customer-{rng.randrange(300)}")
+        codes.append(decision.code)
+        router.record(decision.id, reward=float(rng.random() < (0.9 if len(codes) < 3000 else MEANS[decision.arm])))
+        assert len(codes) < 10_000
+    assert len(codes) > 3000
+    text = str((router.rollout().fallback or {})["text"])
+    assert text.startswith("the floor is broken beyond doubt, in later decisions of keys that came again, (p = ")
+    router.move_rollout("canary")
+    assert (router.rollout().keys, router.rollout().blocks) == (None, 0)
 
 
 def test_what_is_shown_says_how_far_it_is() -> None:

@@ -266,6 +266,14 @@ def test_propensity_of_a_random_rule_is_the_frequency_of_its_choices() -> None:
     assert make(policy="cs-ucb").decide().propensity == 1.0
 
 
+def test_a_hardly_tried_newcomer_has_all_of_its_share() -> None:
+    """The other arms have what is left: two of them, taken at random in every other decision."""
+    router = Router({"a": 1.0, "b": 2.0}, 0.1, policy="uniform", newcomer_share=0.5, propensity_draws=2000)
+    router.change("add", "c", price=3.0)
+    for decision in (router.decide() for _ in range(5)):
+        assert decision.propensity == pytest.approx(0.5 if decision.arm == "c" else 0.25, abs=0.035)  # six standard deviations
+
+
 def test_propensities_of_a_newcomer_add_up() -> None:
     router = make(policy="cs-etc:tau=20", newcomer_share=0.25)  # the rule would take the newcomer, then gamma
     play(router, dict.fromkeys(ARMS, 0.9), 100)
@@ -288,6 +296,44 @@ def test_a_fallback_that_was_used_is_credited_instead() -> None:
     router.record(decision.id, reward=1, arm=decision.fallbacks[0])
     assert router.statistics()[decision.arm][:2] == (0, 0)
     assert router.statistics()[decision.fallbacks[0]][:2] == (1, 1)
+
+
+def test_the_probability_of_an_arm_is_over_the_holdout_and_all_others() -> None:
+    router = Router({"dear": 1.0, "cheap": 0.1}, 0.1, policy="cs-etc:tau=50", holdout=0.25)
+    play(router, {"dear": 0.95, "cheap": 0.90}, 1000)
+    made = [router.decide() for _ in range(100)]
+    assert {(each.code, each.arm, each.propensity) for each in made} == {("holdout", "dear", 0.25), ("exploit", "cheap", 0.75)}
+    router.change("add", "new", price=0.05)  # it is tried in a tenth of the decisions that are not held out
+    made = [router.decide() for _ in range(200)]
+    assert {(each.code, each.arm, round(each.propensity, 9)) for each in made} == {
+        ("holdout", "dear", 0.25),
+        ("exploit", "cheap", 0.675),
+        ("newcomer", "new", 0.075),
+    }
+    certain = Router({"good": 0.1, "bad": 1.0}, 0.0, policy="cs-etc:tau=50", holdout=0.25)
+    play(certain, {"good": 0.95, "bad": 0.2}, 1000)
+    made = [certain.decide() for _ in range(50)]
+    assert {(each.code, each.arm, each.propensity) for each in made} == {("holdout", "good", 1.0), ("exploit", "good", 1.0)}
+
+
+def test_without_draws_a_decision_of_the_holdout_has_no_probability() -> None:
+    router = Router({"dear": 1.0, "cheap": 0.1}, 0.1, policy="cs-ts", holdout=0.5, propensity_draws=0)
+    play(router, {"dear": 0.95, "cheap": 0.90}, 50)
+    assert all(math.isnan(router.decide().propensity) for _ in range(20))
+
+
+@pytest.mark.parametrize("group", [{"holdout": 0.5}, {"mode": "canary", "canary_share": 0.5, "baseline": "dear"}])
+def test_a_rule_that_weighs_outcomes_knows_every_probability_also_without_draws(group: dict[str, Any]) -> None:
+    made = []
+    for draws in (0, 20):
+        router = Router({"dear": 1.0, "cheap": 0.1}, 0.1, policy="cs-exp3", propensity_draws=draws, **group)
+        rng = random.Random(1)
+        for _ in range(60):
+            made.append(router.decide())
+            router.record(made[-1].id, float(rng.random() < 0.9))
+    facts = [(each.arm, each.code, round(each.propensity, 9)) for each in made]
+    assert facts[:60] == facts[60:]
+    assert not any(math.isnan(each.propensity) for each in made)
 
 
 def test_the_holdout_takes_the_best_arm_and_measures_the_saving() -> None:

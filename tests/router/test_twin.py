@@ -26,11 +26,15 @@ STEPS_A_RUN = 50
 class RouterAndTwin(RuleBasedStateMachine):
     """Rules: what callers and operators do."""
 
-    @initialize(arms=given.arm_prices, chosen=given.some_settings)
-    def make(self, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
+    @initialize(arms=given.arm_prices, chosen=given.some_settings, known=st.lists(given.known_outcomes, max_size=3))
+    def make(self, arms: dict[str, float | None], chosen: dict[str, Any], known: list[dict[str, Any]]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="thrifty-twin-", dir=_fast_folder()))
         chosen = {"alpha": 0.125, "policy": "cs-ucb", "memory_bytes": 65_536, "deadline_s": 100.0, **chosen}
-        self.pair = Pair(self.folder, *possible(arms, chosen))
+        prices, possible_settings = possible(arms, chosen)
+        start = {(each["segment"], each["arm"]): each for each in known if each["arm"] in prices}
+        if start and chosen["policy"] != "cs-exp3" and chosen.get("max_segments", 9) > 8:
+            possible_settings["known"] = {"source": "before", "outcomes": list(start.values())}
+        self.pair = Pair(self.folder, prices, possible_settings)
         self.twin = self.pair.twin
         self.ids: list[str] = []
         self.steps = 0

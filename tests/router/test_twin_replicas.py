@@ -144,6 +144,7 @@ class Replicas(RuleBasedStateMachine):
         """A replica makes a change, or refuses if the twin does."""
         try:
             rules.check_works(arms(), settings)
+            rules.check_fallback(self.twin.fallback, self.twin.settings, settings)
         except ValueError:
             with pytest.raises(ValueError):  # noqa: PT011
                 call()
@@ -317,7 +318,7 @@ def test_replicas_fall_back_together_by_one_row(postgres: Postgres) -> None:
     codes: list[str] = []
     while "fallback" not in codes and len(codes) < 400:
         router, other = (first, second) if len(codes) % 2 else (second, first)
-        decision = router.decide()
+        decision = router.decide(key=f"customer-{len(codes) // 3}")  # some keys come to both
         other.record(decision.id, reward=float(decision.arm == "b"))
         codes.append(decision.code)
         clock.passed += 0.25
@@ -326,6 +327,7 @@ def test_replicas_fall_back_together_by_one_row(postgres: Postgres) -> None:
     while not (first.rollout().fallback and second.rollout().fallback) and time.monotonic() < until:
         time.sleep(0.01)
     assert first.rollout() == second.rollout()
+    assert first.rollout().left_out > 20
     assert first.state.guardrail.dump() == second.state.guardrail.dump()
     assert (first.decide().code, second.decide().code) == ("fallback", "fallback")
     second.move_rollout("canary", by="ann")

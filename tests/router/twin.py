@@ -49,14 +49,18 @@ class Twin:
         self.groups: dict[str, list[Any]] = {name: [0, 0.0, 0.0, 0.0, 0.0] for name in ("routed", "holdout", "baseline")}
         self.guardrail, self.fallback = TwinGuardrail(), False
         self.sequences: dict[int, int] = {0: 0}  # the last one of every replica
+        self.forgot = False  # whether a policy was at work that forgets
         self._begin({})
 
-    def _begin(self, arms: Mapping[str, float | None]) -> None:
+    def _begin(self, arms: Mapping[str, float | None], known: Mapping[str, Any] | None = None) -> None:
         self.arms: Arms = {name: (price, "active") for name, price in arms.items()}
         self.pinned: str | None = None
         self.added: set[str] = set()
         self.segments = [""]
         self.decisions: dict[tuple[int, int], Made] = {}
+        self.known: list[dict[str, Any]] = list(known["outcomes"]) if known else []
+        for each in self.known:
+            self._make_segment(each["segment"])
 
     # -- the fold ----------------------------------------------------------------------------------------------------
 
@@ -130,7 +134,8 @@ class Twin:
             return
         self.version += 1
         if action == "create":
-            self._begin(body["arms"])
+            self._begin(body["arms"], body.get("known"))
+            self.forgot = False
             self.settings, self.deleted, self.fallback = body["settings"], False, False
             self.guardrail.watch(self.settings)
         elif action == "delete":
@@ -149,9 +154,11 @@ class Twin:
             self._reset(list(self.arms) if body["arm"] is None else [body["arm"]])
         elif action in ACTIONS:
             self._change_arm(action, body["arm"], body["price"])
+        self.forgot = self.forgot or "+" in self.settings["policy"]
 
     def _reset(self, arms: list[str]) -> None:
-        """What is pending stays. What is forgotten cannot be corrected back into the statistics."""
+        """What is pending stays. What is forgotten cannot be corrected back into the statistics. Nothing is known any more."""
+        self.known = [each for each in self.known if each["arm"] not in arms]
         for made in self.decisions.values():
             if made.arm in arms and made.state != "open":
                 made.counts, made.forgotten = (0, 0, 0.0, 0.0), True
@@ -174,6 +181,17 @@ class Twin:
     def squares(self) -> dict[str, dict[str, tuple[float, float]]]:
         """The same of the sums of squares of rewards and costs."""
         return {segment: {arm: row[4:] for arm, row in arms.items()} for segment, arms in self._sums().items()}  # type: ignore[misc]
+
+    def remembered(self) -> dict[str, dict[str, tuple[float, ...]]] | None:
+        """Per segment and arm the outcomes that a rule learns from, and their rewards, known ones included. None if it forgot."""
+        if self.forgot:
+            return None
+        found = {segment: {arm: [row[1], row[2], row[4]] for arm, row in arms.items()} for segment, arms in self._sums().items()}
+        for each in self.known:
+            for segment in path_of(each["segment"]):
+                for n, name in enumerate(("outcomes", "rewards", "reward_squares")):
+                    found[segment][each["arm"]][n] += each[name]
+        return {segment: {arm: tuple(row) for arm, row in arms.items()} for segment, arms in found.items()}
 
     def _sums(self) -> dict[str, dict[str, tuple[float, ...]]]:
         sums = {segment: {arm: [0, 0, 0.0, 0.0, 0.0, 0.0] for arm in self.arms} for segment in self.segments}
@@ -227,13 +245,14 @@ class Twin:
         replica, sequence = self._check_id(decision.id)
         self._check_choice(decision, prices)
         if self.settings["mode"] == "canary" and decision.code not in ("pinned", "only", "fallback"):
-            toss = rules.toss(self.name, key or request_id or decision.id)
+            toss = rules.toss(self.name, key or decision.id)
             assert (decision.code == "baseline") == (toss >= self.settings["canary_share"])
         detail: dict[str, Any] = {} if eligible is None else {"eligible": [list(each) for each in prices.items()]}
         detail |= {"shadow": True} if self.settings["mode"] == "shadow" else {}
         detail |= {} if context is None else {"context": context}
         counted = self._segment(segment)
         detail |= {} if counted == segment else {"counted": counted}
+        detail |= {} if key is None or self.settings["mode"] != "canary" else {"bucket": rules.bucket(self.name, key)}
         value, arm = number_or_none(decision.propensity), decision.arm
         asked = (replica, sequence, self.now(), segment, request_id)
         self.take(Row(DECISION, *asked, arm, value, prices[arm], decision.code, json.dumps(detail) if detail else None))
@@ -333,10 +352,10 @@ class Twin:
         if self.guardrail.broken:
             self._log("fallback", self.guardrail.body(self.now(), self.version))
 
-    def create(self, arms: Mapping[str, float | None], settings: dict[str, Any]) -> None:
+    def create(self, arms: Mapping[str, float | None], settings: dict[str, Any], known: dict[str, Any] | None = None) -> None:
         """Make the router, or make it again after `delete`."""
         rules.check_works({name: (price, "active") for name, price in arms.items()}, settings)
-        self._log("create", {"arms": dict(arms), "settings": settings, "by": ""})
+        self._log("create", {"arms": dict(arms), "settings": settings, "by": "", **({"known": known} if known else {})})
 
     def change(self, action: str, arm: str | None = None, *, price: float | None = None, by: str = "") -> None:
         """Change an arm; a ValueError when that cannot work, and then nothing has changed."""
@@ -347,6 +366,7 @@ class Twin:
         """Add and price the wanted arms, retire the others, take over the settings: all of it, or a ValueError and nothing."""
         changes = rules.differences(self.arms, wanted)
         rules.check_works(rules.changed_all(self.arms, changes), settings)
+        rules.check_fallback(self.fallback, self.settings, settings)
         wanted_changes = [(action, {"arm": arm, "price": price, "by": by}) for action, arm, price in changes]
         if settings != self.settings:
             wanted_changes.append(("settings", {**settings, "by": by}))

@@ -63,6 +63,13 @@ some_settings = st.fixed_dictionaries(
     },
 )
 segments = st.sampled_from([*SEGMENTS, *SEGMENTS, DEEP])
+known_outcomes = st.builds(
+    lambda segment, arm, n, share: {"segment": segment, "arm": arm, "outcomes": n, "rewards": share * n, "costs": 0.5 * n},
+    st.sampled_from(SEGMENTS[:5]),
+    arm_names,
+    st.sampled_from([1, 4, 40, 400]),
+    st.sampled_from([0.0, 0.25, 0.75, 1.0]),
+)
 numbers = st.integers(0, 7)  # of an arm, among those there are
 requests = st.fixed_dictionaries(
     {"segment": segments},

@@ -54,6 +54,12 @@ def toss(router: str, key: str) -> float:
     return int(digest, 16) / 16**12
 
 
+def bucket(router: str, key: str) -> int:
+    """What the log keeps of a key: 20 bits of another hash."""
+    digest = hashlib.blake2b(router.encode() + b"\0" + key.encode(), digest_size=3, person=b"bucket").hexdigest()
+    return int(digest[-5:], 16)
+
+
 def is_price(price: Any) -> bool:
     """Whether a price, or None for an unknown one."""
     return price is None or (is_number(price) and price >= 0.0)
@@ -129,6 +135,17 @@ def refusal(arms: Arms, action: str, arm: str | None, price: Any) -> str:
     return f"{arm} is retired" if status == "retired" and action in ("pin", "pause", "price") else ""
 
 
+def ineffective(arms: Arms, action: str, arm: str | None, _price: Any) -> str:
+    """Why a change that a log may have is not made any more; empty when it is."""
+    return f"{arm} is paused" if action == "pin" and arms[arm or ""][1] == "paused" else ""
+
+
+def check_fallback(fallback: bool, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """A ValueError for settings that would change where a router has fallen back to."""
+    if fallback and before["baseline"] != after["baseline"]:
+        raise ValueError(f"fallen back to {before['baseline']!r}")
+
+
 def changed(arms: Arms, action: str, arm: str | None, price: float | None) -> Arms:
     """The arms after a change that is not refused."""
     if arm is None or action in ("reset", "pin", "unpin"):
@@ -141,7 +158,7 @@ def changed(arms: Arms, action: str, arm: str | None, price: float | None) -> Ar
 def changed_all(arms: Arms, changes: Iterable[Change]) -> Arms:
     """The arms after several changes; a ValueError when one of them is refused."""
     for change in changes:
-        why = refusal(arms, *change)
+        why = refusal(arms, *change) or ineffective(arms, *change)
         if why:
             raise ValueError(why)
         arms = changed(arms, *change)

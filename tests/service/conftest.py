@@ -1,9 +1,11 @@
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import httpx
 import pytest
@@ -27,11 +29,13 @@ class Service:
     def __init__(self, store: str, *flags: str) -> None:
         self.store, self.flags, self.port = store, flags, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] | None = None
 
     def start(self) -> "Service":
         command = [sys.executable, "-m", "thrifty.cli", "serve", "--store", self.store, "--port", str(self.port), *self.flags]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would fill up and hold up the service
+        self.process = subprocess.Popen(command, stderr=self._said)
         for _ in range(600):
             try:
                 if httpx.get(f"{self.url}/readyz", timeout=1).status_code == 200:
@@ -39,20 +43,30 @@ class Service:
             except httpx.TransportError:
                 pass
             if self.process.poll() is not None:
-                raise RuntimeError(self.process.communicate()[1])
+                raise RuntimeError(self.wait())
             time.sleep(0.05)
         raise RuntimeError("the service did not start")
 
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.communicate()
+        self.wait()
 
     def stop(self) -> tuple[int, str]:
         assert self.process is not None
         self.process.terminate()
-        _, err = self.process.communicate(timeout=20)
-        return self.process.returncode, err
+        said = self.wait()
+        return self.process.returncode, said
+
+    def wait(self, seconds: float = 20.0) -> str:
+        """What the process wrote to stderr, once it has ended. Called once for each start."""
+        assert self.process is not None
+        self.process.wait(seconds)
+        if self._said is None:
+            return ""
+        with self._said:
+            self._said.seek(0)
+            return self._said.read().decode()
 
 
 @pytest.fixture

@@ -28,14 +28,14 @@ class WatchedService(Service):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"sqlite:///{folder / 'fuzz.db'}")
-        self._said = folder / "stderr.txt"
+        self._faults = folder / "stderr.txt"
 
     def start(self) -> "WatchedService":
         command = [sys.executable, "-X", "faulthandler", "-m", "thrifty.cli", "serve", "--store", self.store]
         command += ["--port", str(self.port), "--log-level", "error"]
         environment = {**os.environ, "THRIFTY_COMPILE": COMPILE, "THRIFTY_ADMIN_KEY": ADMIN_KEY}
-        with self._said.open("a") as said:
-            self.process = subprocess.Popen(command, stderr=said, text=True, env=environment)
+        with self._faults.open("a") as said:
+            self.process = subprocess.Popen(command, stderr=said, env=environment)
         until = time.monotonic() + 60 + REQUESTS / 50  # a long log is folded by rules that are not compiled
         while time.monotonic() < until:
             self.check_alive()
@@ -44,14 +44,14 @@ class WatchedService(Service):
                     return self
             except httpx.TransportError:
                 time.sleep(0.05)
-        raise AssertionError(f"the service is not ready: {self._said.read_text()[-5000:]}")
+        raise AssertionError(f"the service is not ready: {self._faults.read_text()[-5000:]}")
 
     def check_alive(self) -> None:
         assert self.process is not None
-        assert self.process.poll() is None, f"the service ended with {self.process.returncode}: {self._said.read_text()[-5000:]}"
+        assert self.process.poll() is None, f"the service ended with {self.process.returncode}: {self._faults.read_text()[-5000:]}"
 
     def fault(self) -> str:
-        return self._said.read_text()[-5000:]
+        return self._faults.read_text()[-5000:]
 
 
 class Caller(threading.Thread):

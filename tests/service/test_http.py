@@ -157,18 +157,18 @@ def test_a_deleted_router_stays_deleted_and_others_come_back(tmp_path: Path) -> 
         ("decisions", b"\xff\xfe", 400, "JSON"),
         ("decisions", b"[" * 100_000, 422, "got `array`"),
         ("decisions", b"{}", 422, "router"),
-        ("decisions", b'{"router": 5}', 422, "$.router"),
+        ("decisions", b'{"router": 5}', 422, "router"),
         ("decisions", b'{"router": "sms", "colour": 1}', 422, "colour"),
         ("decisions", b'{"router": "sms", "segment": "a\\nb"}', 422, "segment"),
-        ("decisions", b'{"router": "sms", "eligible": []}', 422, "$.eligible"),
+        ("decisions", b'{"router": "sms", "eligible": []}', 422, "eligible"),
         ("decisions", b'{"router": "sms", "eligible": [{"arm": "zz"}]}', 422, "'zz'"),
         ("decisions", b'{"router": "sms", "eligible": [{"arm": "a", "cost": 1e400}]}', 422, "umber"),
-        ("decisions", b'{"router": "sms", "eligible": [{"arm": "a", "cost": -1}]}', 422, "$.eligible[0].cost"),
+        ("decisions", b'{"router": "sms", "eligible": [{"arm": "a", "cost": -1}]}', 422, "eligible[0].cost"),
         ("decisions", b'{"router": "other"}', 404, "other"),
         ("outcomes", b'{"decision_id": "sms.0.1", "reward": NaN}', 400, "JSON"),
-        ("outcomes", b'{"decision_id": "sms.0.1", "reward": 2}', 422, "$.reward"),
-        ("outcomes", b'{"decision_id": "sms.0.1", "reward": true}', 422, "$.reward"),
-        ("outcomes", b'{"decision_id": "sms.0.1", "status": "won"}', 422, "$.status"),
+        ("outcomes", b'{"decision_id": "sms.0.1", "reward": 2}', 422, "reward"),
+        ("outcomes", b'{"decision_id": "sms.0.1", "reward": true}', 422, "reward"),
+        ("outcomes", b'{"decision_id": "sms.0.1", "status": "won"}', 422, "status"),
         ("outcomes", b'{"decision_id": "sms.0.1"}', 422, "reward"),
         ("outcomes", b'{"reward": 1}', 422, "decision_id"),
         ("outcomes", b'{"decision_id": "sms.0.77", "reward": 1}', 404, "sms.0.77"),
@@ -276,7 +276,9 @@ def test_health_metrics_and_documents(client: Caller) -> None:
     assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
     assert "POST /v1/decisions" in client.get("/docs").text
     assert client.get("/nowhere").status_code == 404
-    assert client.get("/v1/decisions").status_code in (404, 405)
+    for path in ("/v1/decisions", "/v1/outcomes"):
+        refused = client.get(path)
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
 
 
 def test_a_store_that_fails_is_a_503_with_retry_after(client: Caller) -> None:
@@ -359,9 +361,12 @@ def test_a_rollout_is_shown_moved_and_guarded_over_http(tmp_path: Path, capsys: 
         assert all((one == "baseline") == (other == "baseline") for one, other in zip(codes[:10:2], codes[1:10:2], strict=True))
         shown = client.get(url).json()
         assert "the floor is broken beyond doubt" in shown["fallback"]["text"]
+        assert (shown["keys"], shown["left_out"]) == (len(codes) // 2, (len(codes) - 1) // 2)
         assert "fallen back to the baseline good" in client.get("/v1/routers/sms/segments").json()["all"]["why"]
         assert main([*command, "looks"]) == 1
-        assert "fallback: everything takes the baseline good" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "fallback: everything takes the baseline good" in out
+        assert f"{len(codes) // 2:,} keys counted, each once; {(len(codes) - 1) // 2:,} later decisions of theirs left out" in out
         assert main([*command, "looks", "--to", "live"]) == 2
         assert "admin" in capsys.readouterr().err
         assert main([*command, "secret", "--to", "canary", "--share", "0.01", "--json"]) == 0

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.postgres import Postgres
 from tests.service.conftest import Service
 from tests.service.test_http import SMS, Caller, running
 from thrifty.cli.main import main
-from thrifty.service.keys import digest, written
+from thrifty.service.keys import digest, make_key, written
 
 ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/decisions", {"router": "sms"}),
@@ -75,8 +76,10 @@ def test_keys_are_made_listed_and_revoked_while_the_service_runs(tmp_path: Path)
         {"name": ""},
         {"name": "x", "role": "king"},
         {"name": "x", "role": "admin,"},
+        {"name": "x", "role": "admin\n"},
+        *({"name": name} for name in ("k\n", "\n", "a\x00b", "a\x7f", "a\x85b", "a\u2028b", "\u202eevil", "a\u200bb", "x" * 201)),
         {"name": "x", "colour": 1},
-        *({"name": "x", "days": days} for days in (0, -1, 1e9, "1", True)),
+        *({"name": "x", "days": days} for days in (0, -1, 1e-9, 0.0099, 1e9, "1", True)),
     ],
 )
 def test_wrong_keys_are_refused(tmp_path: Path, body: Any) -> None:
@@ -86,27 +89,44 @@ def test_wrong_keys_are_refused(tmp_path: Path, body: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_revoking_the_last_key_leaves_the_service_closed(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_service_that_asks_for_keys_keeps_an_admin_key_that_does_not_expire(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     more = {} if kind == "sqlite" else {"store": request.getfixturevalue("postgres").database()}
     with running(tmp_path, **more) as client:
-        client.put("/v1/routers/sms", json=SMS)
+        refused = client.post("/v1/keys", json={"name": "ann", "role": "admin", "days": 30})
+        assert (refused.status_code, "must not expire" in refused.text) == (422, True)
+        assert client.get("/v1/routers").status_code == 200
         ann = make(client, "ann", "admin")
-        assert client.delete("/v1/keys/ann", headers=bearer(ann)).status_code == 204
-        for key in (ann, ""):
-            assert statuses(client, key) == [401] * len(ROUTES)
-        time.sleep(0.6)  # more than a tick, which reads the keys again
-        for key in (ann, ""):
-            assert statuses(client, key) == [401] * len(ROUTES)
-        assert client.get("/healthz").status_code == 200
+        make(client, "ann", "admin", ann)
+        eve = client.post("/v1/keys", json={"name": "eve", "role": "admin", "days": 30}, headers=bearer(ann)).json()["key"]
+        make(client, "vic", "view", ann)
+        refused = client.delete("/v1/keys/ann", headers=bearer(ann))
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "last")
+        assert "under another name first" in refused.text
+        assert client.get("/v1/routers", headers=bearer(ann)).status_code == 200
+        make(client, "bob", "decide,admin", ann)
+        with ThreadPoolExecutor(2) as pool:  # each is the last one once the other is gone
+            answers = list(
+                pool.map(lambda name: client.delete(f"/v1/keys/{name}", headers=bearer(eve)).status_code, ("ann", "bob"))
+            )
+        assert sorted(answers) == [204, 409]
+
+
+def test_the_last_key_of_the_store_can_go_where_the_configuration_has_one(tmp_path: Path) -> None:
+    with running(tmp_path, {"ann": "admin"}, admin_key="k") as client:
+        assert client.delete("/v1/keys/ann", headers=bearer("ann")).status_code == 204
+        assert client.get("/v1/routers", headers=bearer("k")).status_code == 200
 
 
 def test_a_store_whose_keys_were_all_revoked_opens_closed(tmp_path: Path) -> None:
     with running(tmp_path) as client:
+        client.put("/v1/routers/sms", json=SMS)
         ann = make(client, "ann", "admin")
-        assert client.delete("/v1/keys/ann", headers=bearer(ann)).status_code == 204
+    assert main(["keys", "ann", "--revoke", "--store", f"sqlite:///{tmp_path / 's.db'}"]) == 0
     with running(tmp_path) as client:
-        for headers in ({}, bearer(ann)):
-            assert client.get("/v1/routers", headers=headers).status_code == 401
+        for key in (ann, ""):
+            assert statuses(client, key) == [401] * len(ROUTES)
         assert client.get("/healthz").status_code == 200
     with running(tmp_path, admin_key="k") as client:
         assert client.get("/v1/routers", headers=bearer("k")).status_code == 200
@@ -120,8 +140,9 @@ def test_replicas_notice_keys_within_a_second(tmp_path: Path, postgres: Postgres
         time.sleep(1.0)
         assert two.get("/v1/routers").status_code == 401
         assert two.get("/v1/routers", headers=bearer(dan)).status_code == 200
+        bob = make(one, "bob", "admin", ann)
         for name in ("dan", "ann"):
-            assert one.delete(f"/v1/keys/{name}", headers=bearer(ann)).status_code == 204
+            assert one.delete(f"/v1/keys/{name}", headers=bearer(bob)).status_code == 204
         time.sleep(1.0)
         for key in (dan, ann):
             assert two.get("/v1/routers", headers=bearer(key)).status_code == 401
@@ -131,9 +152,12 @@ def test_replicas_notice_keys_within_a_second(tmp_path: Path, postgres: Postgres
 def test_a_key_expires_and_says_so(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     more = {} if kind == "sqlite" else {"store": request.getfixturevalue("postgres").database()}
     with running(tmp_path, {"k": "admin"}, **more) as client:
-        answer = client.post("/v1/keys", json={"name": "vic", "role": "view", "days": 2 / 86_400}, headers=bearer("k"))
-        vic, expires_at = answer.json()["key"], answer.json()["expires_at"]
-        assert 1.0 < expires_at - time.time() <= 2.0
+        answer = client.post("/v1/keys", json={"name": "long", "role": "view", "days": 0.01}, headers=bearer("k"))
+        assert 860 < answer.json()["expires_at"] - time.time() <= 864
+        assert client.delete("/v1/keys/long", headers=bearer("k")).status_code == 204
+        vic, expires_at = make_key(), time.time() + 2.0
+        client.app.store.add_key(digest(vic), "vic", "view", expires_at=expires_at)
+        client.app.access.refresh()
         assert client.get("/v1/routers", headers=bearer(vic)).status_code == 200
         time.sleep(max(0.0, expires_at - time.time()) + 0.01)
         refused = client.get("/v1/routers", headers=bearer(vic))
@@ -213,7 +237,8 @@ def test_the_command_makes_no_store_by_accident(
     assert main(["keys", "ann", "--create"]) == 0
     assert main(["keys", "--list"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].split("\t")[:2] == ["ann", "decide,outcome"]
-    days = [["keys", "ann", "--days", days] for days in ("0", "-1", "nan", "1e9")]
+    days = [["keys", "ann", "--days", days] for days in ("0", "-1", "nan", "1e9", "1e-9")]
+    days += [["keys", name] for name in ("k\n", "", "x" * 201)]
     for wrong in (["keys"], ["keys", "ann", "--list"], ["keys", "ann", "--role", "king"], ["keys", "--list", "--days", "3"], *days):
         assert main(wrong) == 2
     assert {path.name for path in tmp_path.iterdir()} >= {"other.db"}

@@ -151,6 +151,47 @@ def test_what_needs_an_arm_that_was_retired_since_is_not_offered_as_an_undo(
     assert undo(client, router, change["position"]).status_code == 200
 
 
+def test_a_paused_arm_is_not_pinned_and_pausing_the_pinned_one_unpins_it(client: Caller, router: str) -> None:
+    learn(client, router, {"a": [1] * 40, "b": [1] * 40})
+    client.post(f"{router}/arms/b:pause")
+    before = client.get(router).json()
+    for answer in (client.post(f"{router}/arms/b:pin"), client.post(f"{router}/preview", json={"action": "pin", "arm": "b"})):
+        assert answer.status_code == 422
+        assert "arm 'b' is paused, so a pin would have no effect: resume it first" in answer.json()["error"]["message"]
+    assert client.get(router).json() == before
+    client.post(f"{router}/arms/b:resume")
+    assert client.post(f"{router}/arms/b:pin").json()["pinned"] == "b"
+    seen = client.post(f"{router}/preview", json={"action": "pause", "arm": "b"}).json()["text"]
+    assert seen.startswith("with b paused and no more pinned the chosen arm would be a")
+    assert client.post(f"{router}/arms/b:pause").json()["pinned"] is None
+    change = changes(client, router)[0]
+    assert (change["text"], change["undo"]["text"]) == ("b was paused, so it is pinned no more", "resume b; pin b")
+    back = undo(client, router, change["position"]).json()
+    assert (back["pinned"], back["arms"]["b"]["status"]) == ("b", "active")
+
+
+def test_a_pin_is_not_given_back_to_an_arm_that_was_paused_since(client: Caller, router: str) -> None:
+    client.post(f"{router}/arms/b:pin")
+    client.post(f"{router}/arms/a:pin")
+    client.post(f"{router}/arms/b:pause")
+    paused, pinned = changes(client, router)[:2]
+    assert pinned["why_not"] == f"arm b was changed again, by change {paused['position']}: undo that first"
+    assert undo(client, router, pinned["position"]).status_code == 409
+    assert undo(client, router, paused["position"]).status_code == 200
+    assert undo(client, router, pinned["position"]).json()["pinned"] == "b"
+
+
+def test_the_baseline_is_not_retired_unless_another_takes_its_place(client: Caller, router: str) -> None:
+    client.put(router, json={**SMS, "baseline": "b"})
+    refused = client.post(f"{router}/arms/b:retire")
+    assert refused.status_code == 422
+    assert "arm 'b' is the baseline" in refused.text
+    assert "set baseline first, or in the same PUT, and name one of a" in refused.text
+    only = {**SMS, "arms": {"a": 0.0079}}
+    assert client.put(router, json={**only, "baseline": "b"}).status_code == 422
+    assert client.put(router, json={**only, "baseline": "a"}).status_code == 200
+
+
 def test_a_lever_that_waited_while_its_router_was_deleted_changes_nothing_of_the_one_made_since(
     client: Caller, router: str
 ) -> None:
@@ -195,6 +236,28 @@ def test_of_two_people_with_the_same_version_one_is_refused(client: Caller, rout
     assert "look again" in answers[1].json()["error"]["message"]
     shown = client.get(router).json()
     assert (shown["alpha"], shown["arms"]["b"]["status"], shown["version"]) == (0.1, "active", version + 1)
+
+
+def test_a_router_is_put_and_deleted_only_in_the_version_that_was_looked_at(client: Caller, router: str) -> None:
+    version = client.get(router).json()["version"]
+    put = client.put(router, json={**SMS, "alpha": 0.2}, params={"version": version})
+    assert (put.status_code, put.json()["alpha"], put.json()["version"]) == (200, 0.2, version + 1)
+    late = client.put(router, json={**SMS, "alpha": 0.3}, params={"version": version})
+    assert (late.status_code, late.json()["error"]["code"]) == (409, "conflict")
+    assert f"has version {version + 1} by now, and the change was meant for {version}: look again" in late.text
+    assert client.put(router, json={**SMS, "alpha": 0.2}, params={"version": version}).status_code == 409  # though nothing differs
+    assert client.put(router, json={**SMS, "alpha": 0.2}, params={"version": version + 1}).status_code == 200
+    gone = client.delete(router, params={"version": version})
+    assert (gone.status_code, gone.json()["error"]["code"]) == (409, "conflict")
+    assert (client.get(router).json()["alpha"], client.get(router).json()["version"]) == (0.2, version + 1)
+    for wrong in ("x", "-1", "1.0", str(2**60)):
+        assert client.delete(router, params={"version": wrong}).status_code == 422
+    assert client.delete(router, params={"version": version + 1}).status_code == 204
+    assert client.get(router).status_code == client.delete(router, params={"version": version}).status_code == 404
+    refused = client.put(router, json=SMS, params={"version": 3})
+    assert (refused.status_code, "leave version out to make one" in refused.text) == (409, True)
+    assert client.get(router).status_code == 404
+    assert client.put(router, json=SMS).status_code == 201
 
 
 def test_a_reset_is_logged_and_stays(client: Caller, router: str) -> None:
@@ -247,6 +310,35 @@ def test_a_view_key_previews_and_pulls_no_lever(tmp_path: Path) -> None:
         assert client.get("/v1/routers/sms/changes", headers=view).json()["changes"][0]["by"].startswith("a@")
 
 
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
+def test_of_two_replicas_one_whole_change_meant_for_a_version_holds(method: str, tmp_path: Path, postgres: Postgres) -> None:
+    """One asks for the change of the method, the other changes alpha at the same time: one of them gets 409, whoever was second."""
+    url = postgres.database()
+    with running(tmp_path, store=url) as one, running(tmp_path, store=url) as other:
+        for turn in range(8):
+            path = f"/v1/routers/r{turn}"
+            version = one.put(path, json={**SMS, "policy": "cheapest"}).json()["version"]
+            while other.get(path).status_code != 200:
+                time.sleep(0.005)
+            whole = {
+                "PUT": lambda path=path, v=version: one.put(path, json={**SMS, "alpha": 0.5}, params={"version": v}),
+                "DELETE": lambda path=path, v=version: one.delete(path, params={"version": v}),
+                "POST": lambda path=path, v=version: one.post(f"{path}/rollout", json={"to": "shadow", "version": v}),
+            }[method]
+            with ThreadPoolExecutor(2) as pool:
+                first = pool.submit(whole)
+                second = pool.submit(other.post, f"{path}/alpha", json={"alpha": 0.3, "version": version})
+            answers = first.result().status_code, second.result().status_code
+            made = 204 if method == "DELETE" else 200
+            if method == "DELETE" and answers[0] == 204:
+                assert answers[1] in (404, 409), answers
+                assert one.get(path).status_code == 404
+            else:
+                assert answers in ((made, 409), (409, 200)), answers
+                assert one.get(path).status_code == 200
+                assert (one.get(path).json()["alpha"] == 0.3) == (answers[1] == 200)
+
+
 def test_of_two_replicas_one_change_meant_for_a_version_holds(tmp_path: Path, postgres: Postgres) -> None:
     url = postgres.database()
     with running(tmp_path, store=url) as one, running(tmp_path, store=url) as other:
@@ -275,3 +367,18 @@ def test_of_two_replicas_one_change_meant_for_a_version_holds(tmp_path: Path, po
             undone = list(pool.map(lambda each: undo(each, "/v1/routers/sms", listed[0]["position"]), (one, other)))
         assert sorted(answer.status_code for answer in undone) == [200, 409]
         assert changes(one, "/v1/routers/sms") == changes(other, "/v1/routers/sms")
+
+
+def test_a_price_that_was_forgotten_changes_nothing_and_null_says_that_it_is_unknown(client: Caller, router: str) -> None:
+    before = client.get(router).json()
+    refusals = [
+        client.post(f"{router}/arms/b:price"),
+        client.post(f"{router}/arms/b:price", json={"version": before["version"]}),
+        client.post(f"{router}/preview", json={"action": "price", "arm": "b"}),
+    ]
+    assert [(each.status_code, "price is missing" in each.text) for each in refusals] == [(422, True)] * 3
+    forgotten = client.post(f"{router}/arms/b:pause", json={"price": 0.2})
+    assert (forgotten.status_code, "pause takes no price" in forgotten.text) == (422, True)
+    assert client.get(router).json() == before
+    assert client.post(f"{router}/preview", json={"action": "price", "arm": "b", "price": None}).status_code == 200
+    assert client.post(f"{router}/arms/b:price", json={"price": None}).json()["arms"]["b"]["price"] is None

@@ -91,4 +91,4 @@ def test_every_setting_of_a_router_can_be_put() -> None:
     from thrifty.router import Settings
 
     known = set(Settings.names())
-    assert set(RouterRequest.__struct_fields__) == known | {"arms"}
+    assert set(RouterRequest.__struct_fields__) == known | {"arms", "known"}

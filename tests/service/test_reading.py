@@ -53,6 +53,10 @@ def test_segments_as_a_table(client: Caller) -> None:
         assert (row["chosen"], row["saving"]) == (explained["chosen"], pytest.approx(explained["saved"]))
         assert row["spend"] == pytest.approx(sum(arm["spent"] for arm in explained["arms"]))
         assert row["quality_low"] < row["quality"] < row["quality_high"]
+        assert row["saving_low"] <= row["saving"] <= row["saving_high"]
+    overview = next(each for each in client.get("/v1/overview").json()["routers"] if each["name"] == "sms")
+    for name in ("saving", "saving_low", "saving_high"):
+        assert rows[0][name] == pytest.approx(overview[name])
 
 
 def test_the_table_is_searched_sorted_and_cut(client: Caller) -> None:
@@ -116,6 +120,31 @@ def test_the_frontier_from_sums_and_from_the_log(client: Caller) -> None:
     assert get(client, "frontier", segment="fr<b>/x")["basis"] == "sums"  # nothing there
 
 
+@pytest.mark.parametrize(
+    ("decisions", "reward", "reason"),
+    [
+        (0, None, "there are no decisions yet"),
+        (20, None, "none of the newest 20 decisions has an outcome that counts yet"),
+        (20, 0, "none of the newest 20 decisions was a success"),
+        (50, 1, "two arms need 30 outcomes each, and among the newest 50 decisions only b has so many"),
+    ],
+)
+def test_a_frontier_that_the_log_does_not_allow_says_why_in_the_words_of_a_router(
+    tmp_path: Path, decisions: int, reward: int | None, reason: str
+) -> None:
+    with running(tmp_path) as client:
+        client.app.frontiers._from_log = router_frontier
+        client.put("/v1/routers/sms", json={**SMS, "policy": "cheapest"})
+        for _ in range(decisions):
+            made = decide(client)
+            if reward is not None:
+                client.post("/v1/outcomes", json={"decision_id": made["decision_id"], "reward": reward})
+        found = get(client, "frontier")
+        assert (found["basis"], found["note"].partition(" (")[2]) == ("sums", f"not from its log: {reason})")
+        page = client.get("/dashboard/routers/sms?part=frontier").text
+        assert f"{reason[0].upper()}{reason[1:]}" in page or not decisions or reward is None
+
+
 def test_frontiers_are_kept_within_bounds(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontiers, "MOST_KEPT", 3)
     for n in range(6):
@@ -158,3 +187,19 @@ def test_ten_thousand_segments_are_a_table(tmp_path: Path) -> None:
         found = get(client, "segments", details=1, search="O29", sort="-name", limit=3)
         assert [row["name"] for row in found["segments"]] == ["c9/o2959", "c9/o2909", "c8/o2958"]
         assert found["total"] == 111
+
+
+def test_what_an_outcome_costs_on_the_page_is_of_those_that_the_spend_is_of(client: Caller) -> None:
+    """The totals of decisions and outcomes go on through a reset; the spend and the quality begin anew."""
+    client.put("/v1/routers/each", json={"arms": {"a": 0.5, "b": 0.5}, "alpha": 0.1})
+    for number in range(12):
+        made = client.post("/v1/decisions", json={"router": "each"}).json()
+        client.post("/v1/outcomes", json={"decision_id": made["decision_id"], "reward": 1})
+        if number == 7:
+            for arm in "ab":
+                assert client.post(f"/v1/routers/each/arms/{arm}:reset").status_code == 200
+    time.sleep(1.1)  # an overview may be a second old
+    (seen,) = (each for each in client.get("/v1/overview").json()["routers"] if each["name"] == "each")
+    assert (seen["decisions"], seen["outcomes"], seen["counted"], seen["spend"]) == (12, 12, 4, 2.0)
+    page = client.get("/dashboard/routers/each?part=head").text
+    assert "0.5 each" in page

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.postgres import Postgres
 from tests.service.test_http import SMS, Caller, running
 from thrifty.router.export import decisions
 from thrifty.service.keys import digest
+from thrifty.store import StoreError
 
 
 @pytest.fixture
@@ -37,6 +39,10 @@ def ask(client: Caller, request_id: str | None = None) -> Any:
 
 def tell(client: Caller, decision: Any, reward: float = 1.0) -> Any:
     return client.post("/v1/outcomes", json={"decision_id": decision["decision_id"], "reward": reward})
+
+
+def tell_all(client: Caller, made: list[Any]) -> Any:
+    return client.post("/v1/outcomes", json=[{"decision_id": each["decision_id"], "reward": 1.0} for each in made])
 
 
 def counted(client: Caller) -> Any:
@@ -135,6 +141,46 @@ def test_a_request_decided_here_degraded_and_there_durably_keeps_both_decisions(
         assert [tell(client, each).json()["result"] for client, each in ((two, here), (one, there))] == ["recorded"] * 2
         soon(lambda: counted(one) == counted(two))
         assert sum(row[0] for row in counted(one).values()) == 2
+
+
+def test_an_outcome_waits_for_a_decision_that_is_not_stored_yet_and_holds_up_nobody(tmp_path: Path, url: str) -> None:
+    with running(tmp_path, store=url) as client:
+        client.put("/v1/routers/sms", json=SMS)
+        stored, client.app.store.writer._usual_s = ask(client), 0.0
+        calls: list[Callable[[list[Any]], Any]] = [
+            lambda made: tell(client, made[0]),
+            lambda made: tell_all(client, [stored, *made]),
+        ]
+        for told in calls:
+            with psycopg.connect(url) as other, ThreadPoolExecutor(1) as pool:
+                other.execute("SELECT position FROM thrifty.head FOR UPDATE")  # every commit waits for this transaction
+                made = [ask(client), ask(client)]
+                assert made[0]["degraded"]
+                answer = pool.submit(told, made)
+                time.sleep(0.2)
+                assert not answer.done()
+                assert client.get("/healthz").status_code == 200
+                other.commit()
+                assert answer.result().status_code == 200, answer.result().text
+        results = tell_all(client, [stored, *made]).json()
+        assert [each["result"] for each in results] == ["duplicate"] * 3
+        soon(lambda: sum(row[1] for row in counted(client).values()) == 4)
+
+
+def test_an_outcome_does_not_wait_for_ever(tmp_path: Path, url: str) -> None:
+    with running(tmp_path, store=url) as client:
+        client.put("/v1/routers/sms", json=SMS)
+        ask(client)
+        client.app.store.writer._usual_s = 0.0  # so that decisions do not wait long for a commit
+        with psycopg.connect(url) as other:
+            other.execute("SELECT position FROM thrifty.head FOR UPDATE")
+            made, began = ask(client), time.monotonic()
+            refused = tell(client, made)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert 0.9 < time.monotonic() - began < 5.0
+            with pytest.raises(StoreError, match=r"not stored yet|is away"):  # it is away after two seconds
+                client.app.routers.router("sms").record(made["decision_id"], 1.0)
+        soon(lambda: tell(client, made).status_code == 200)
 
 
 def test_outcomes_of_a_batch_are_all_stored_or_all_refused(tmp_path: Path, url: str, postgres: Postgres) -> None:

@@ -69,7 +69,7 @@ def test_sigterm_drains_what_is_under_way_and_accepts_no_more(launch: Callable[.
         status, headers, said = answers(hot, 1)[0]
         assert (status, headers[b"connection"], "arm" in json.loads(said)) == (200, b"close", True)
         assert hot.recv(1) == b""
-    _, err = service.process.communicate(timeout=20)
+    err = service.wait()
     assert service.process.returncode == 0
     assert json.loads(err.splitlines()[-1])["event"] == "stopped"
 
@@ -86,10 +86,17 @@ def test_draining_ends_in_time_and_a_second_signal_ends_at_once(launch: Callable
             if signals == 2:
                 time.sleep(0.3)
                 signalled(service)
-            service.process.wait(20)
+            service.wait()
         assert least < time.monotonic() - started < most
         assert service.process.returncode == (0 if signals == 1 else 128 + signal.SIGTERM)
-        service.process.communicate()
+
+
+def test_a_service_may_say_more_than_a_pipe_holds(launch: Callable[..., Service]) -> None:
+    service, lines = launch(), 60
+    for _ in range(lines):  # each is logged with its path
+        assert httpx.delete(f"{service.url}/v1/keys/{'x' * 2000}", timeout=10).status_code == 404
+    code, said = service.stop()
+    assert (code, said.count("x" * 2000)) == (0, lines)
 
 
 def serve(*flags: str, folder: Path, **environment: str) -> "subprocess.Popen[str]":

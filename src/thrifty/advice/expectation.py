@@ -1,6 +1,6 @@
 """What is expected of candidates and of choices: means over simulated worlds, with the middle 95% of the worlds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,13 @@ def candidate_row(fit: SegmentFit, alpha: float, label: str, scores: Scores) -> 
     return {**row, "floor_held": floor_held(found, alpha)}
 
 
-def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Frontier) -> list[dict[str, Any]]:
-    """The choice of each segment, and all choices together, weighted by the traffic of the segments."""
+def expected_rows(
+    choices: Sequence[SegmentChoice], scores: Scores, found: Frontier, start: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """The choice of each segment, and all choices together, weighted by the traffic of the segments.
+
+    `start` is what the warm start of each choice is worth, by segment.
+    """
     traffic = sum(choice.fit.rows for choice in choices)
     rows, together = [], dict.fromkeys(_Values.__dataclass_fields__, np.zeros(1))
     for choice in choices:
@@ -42,12 +47,12 @@ def expected_rows(choices: Sequence[SegmentChoice], scores: Scores, found: Front
             "alpha": choice.alpha,
             "arm": fixed_arm(choice.policy) or point["arm_now"],
         }
-        means = {name: float(np.mean([getattr(score, name) for score in mine])) for name in _MEANS}
+        means = {name: float(np.mean([getattr(score, name) for score in mine])) for name in _MEANS} | {"start": start[fit.name]}
         rows.append({"segment": fit.name, "rows": fit.rows, **chosen, **_compared(values), **means})
         for name, value in values.__dict__.items():
             together[name] = together[name] + fit.rows / traffic * np.asarray(value)
     chosen = {"policy": "", "alpha": None, "arm": ""}
-    means = {name: sum(row[name] * row["rows"] for row in rows) / traffic for name in _MEANS}
+    means = {name: sum(row[name] * row["rows"] for row in rows) / traffic for name in (*_MEANS, "start")}
     return [*rows, {"segment": OVERALL, "rows": traffic, **chosen, **_compared(_Values(**together)), **means}]
 
 

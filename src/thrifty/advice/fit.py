@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
 from thrifty.environments import Bernoulli, Beta, Changing, Deterministic, Exponential, Feedback, Law, World, scaled
+from thrifty.known import KnownOutcomes
 from thrifty.logs import Evidence
 from thrifty.logs.aggregates import CC, RR, C, N, R
+from thrifty.logs.confounding import FREE, UNTESTED
 from thrifty.logs.estimators import SegmentEstimates, strata_of
 from thrifty.logs.price_course import latest_price, prices_are_listed
 from thrifty.logs.profile import median_delay_s
 
 MOST_STRETCHES = 24
+
+MOST_KNOWN = 1000
+"""Outcomes of an arm that a warm start knows at most: so many tell the arms apart, and a world that changed is learnt anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,7 @@ class SegmentFit:
     `quality` and `error` are (K,), `deviations` and `deviation_errors` (P, K), `prices` (P, K) mean costs, `listed` whether
     they are known beforehand. `concentration` is 0 for success or failure, `cost_ratio` the ratio of standard deviation to mean
     of random costs. `delay` is the mean number of decisions until an outcome is back. `today` is the quality and cost of the
-    log.
+    log. `known` are outcomes that tell about each arm what the log does, for a warm start.
     """
 
     name: str
@@ -67,6 +72,7 @@ class SegmentFit:
     concentration: Floats
     delay: float
     today: tuple[float, float]
+    known: tuple[KnownOutcomes, ...]
 
     def draw(self, rng: np.random.Generator) -> SegmentTruth:
         """Draw a world from the posterior."""
@@ -139,6 +145,7 @@ def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
     ratio = np.sqrt(np.maximum(totals[:, CC] / totals[:, N] - mean_cost**2, 0.0)) / np.maximum(mean_cost, 1e-300)
     listed = prices_are_listed(sums)
     today = sums.totals.sum(axis=0)
+    plain = evidence.confounding.kind in (FREE, UNTESTED)  # arms were chosen whatever the request was like, as far as is known
     return SegmentFit(
         name=sums.name,
         arms=tuple(sums.arms[arm] for arm in arms),
@@ -156,7 +163,19 @@ def _fit(evidence: Evidence, estimates: SegmentEstimates) -> SegmentFit:
         concentration=_concentration(totals, variance),
         delay=_delay(evidence, sums, arms),
         today=(float(today[R] / today[N]), float(today[C] / today[N])),
+        known=tuple(_known(*about, plain=plain) for about in zip(totals, quality, error, mean_cost, strict=True)),
     )
+
+
+def _known(totals: Floats, quality: float, error: float, mean_cost: float, *, plain: bool) -> KnownOutcomes:
+    """Outcomes of the estimated quality: as many as the arm has rows, or, unless the estimate is `plain`, as its error is worth."""
+    rows, mean = float(totals[N]), float(totals[R] / totals[N])
+    variance = max(float(totals[RR]) / rows - mean**2, 1e-6)
+    worth = rows if plain else min(rows, variance / max(float(error), 1e-9) ** 2)
+    n = int(min(max(worth, 1.0), MOST_KNOWN))
+    squares = min(max(variance + quality**2, quality**2), quality)
+    costs = max(float(totals[CC]) / rows, mean_cost**2)
+    return KnownOutcomes(n, n * float(quality), n * float(mean_cost), n * float(squares), n * costs)
 
 
 def _by_cost(estimates: SegmentEstimates) -> NDArray[np.int64]:

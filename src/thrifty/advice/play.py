@@ -62,24 +62,36 @@ def play(
     seed: int,
     exchange: float,
     runs: int = 1,
+    warm: bool = False,
 ) -> dict[str, list[Score]]:
     """Play every policy in one world: policy -> one score per run. The same seed gives the same scores on any number of threads.
 
-    The policies do not know how many rounds there will be, as in a router.
+    The policies do not know how many rounds there will be, as in a router. With `warm` they know what the log does, if they can.
     """
     means, costs = truth.overall
     target = float(worth(means, costs, truth, exchange).max())
-    found = simulate(
-        fit.world(truth, alpha, rounds),
-        list(policies),
-        rounds=rounds,
-        feedback=fit.feedback,
-        runs=runs,
-        seed=seed,
-        checkpoints=1,
-        threads=1,
-    )
-    return {result.policy: _scores(found, result.policy, truth, target, exchange) for result in found}
+    scores: dict[str, list[Score]] = {}
+    for knowing in (True, False):
+        mine = [each for each in policies if (warm and can_know(each)) is knowing]
+        if mine:
+            found = simulate(
+                fit.world(truth, alpha, rounds),
+                mine,
+                rounds=rounds,
+                feedback=fit.feedback,
+                runs=runs,
+                seed=seed,
+                checkpoints=1,
+                threads=1,
+                known=fit.known if knowing else None,
+            )
+            scores |= {result.policy: _scores(found, result.policy, truth, target, exchange) for result in found}
+    return scores
+
+
+def can_know(policy: Policy) -> bool:
+    """Whether a policy can start with known outcomes: not one that weighs every outcome by the probability of its decision."""
+    return not policy.rule.weighs_outcomes
 
 
 def _scores(found: Runs, policy: str, truth: SegmentTruth, target: float, exchange: float) -> list[Score]:

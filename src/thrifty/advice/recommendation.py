@@ -1,26 +1,26 @@
 """The recommendation: the policy and alpha to run in each segment, chosen by playing candidates in worlds drawn from the log."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thrifty.advice.criteria import CRITERIA, Criteria
 from thrifty.advice.expectation import candidate_row, expected_rows
 from thrifty.advice.fit import SegmentFit, fit_segments
 from thrifty.advice.fixed import FIXED, fixed_label
-from thrifty.advice.games import EFFORT, Effort, play_all
-from thrifty.advice.selection import Candidates, Scores, SegmentChoice, choose_all
+from thrifty.advice.games import EFFORT, Effort, play_all, worth_of_the_start
+from thrifty.advice.selection import WORTH, Candidates, Scores, SegmentChoice, choose_all
 from thrifty.findings import Findings, interval_table
 from thrifty.logs import Evidence, examine
 from thrifty.logs.evidence import OVERALL
 from thrifty.logs.frontier import Frontier, frontier
 from thrifty.logs.savings import saving_in_words
 from thrifty.logs.source import require_polars
-from thrifty.policies import Policy, distinct_policies
+from thrifty.policies import Policy, distinct_policies, policy
 from thrifty.problem import checked_alphas
 from thrifty.table import Table
 
-CANDIDATES = ("cs-ids", "cs-balance", "cs-ts", "cs-ucb", "cs-etc", FIXED)
+CANDIDATES = ("cs-worth", "cs-ids", "cs-balance", "cs-ts", "cs-ucb", FIXED)
 ALPHAS = (0.02, 0.05, 0.1)
 
 
@@ -30,7 +30,8 @@ class Recommendation(Findings):
 
     `choices` has one entry per segment. `segments` and `candidates` are polars frames: what is expected of the choice in each
     segment and overall, and of every candidate in every segment, each with the middle 95% of the worlds. `refused` has the reason
-    why a segment has no choice. `frontier` is that of the log, on a grid.
+    why a segment has no choice. `frontier` is that of the log, on a grid. `warm` says whether policies start with what the log
+    knows; `start` in `segments` is what that is worth, as a share of cost, against a start from nothing.
     """
 
     choices: tuple[SegmentChoice, ...]
@@ -42,6 +43,7 @@ class Recommendation(Findings):
     worlds: int
     criteria: Criteria
     seed: int
+    warm: bool
 
     @property
     def evidence(self) -> Evidence:
@@ -58,7 +60,8 @@ class Recommendation(Findings):
         whole = self.segments.filter(segment=OVERALL).to_dicts()[0]
         saves = saving_in_words(whole["saving"], "today's cost")
         about = f"{len(self.choices)} segments; {saves}, quality {whole['quality_change']:+.2%}"
-        return f"{about} ({self.frontier.verdict})"
+        start = f"; the start from the log is worth {whole['start']:.1%} of cost" if self.warm else ""
+        return f"{about}{start} ({self.frontier.verdict})"
 
     def table(self) -> Table:
         """The choice of every segment."""
@@ -74,6 +77,7 @@ def recommend(
     policies: Sequence[str | Policy] = CANDIDATES,
     criteria: Criteria = CRITERIA,
     effort: Effort = EFFORT,
+    warm: bool = True,
     seed: int = 0,
     reading: Callable[[str, int], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -83,9 +87,11 @@ def recommend(
     Every candidate is played in worlds drawn from the estimates of the segment's arms. Alpha is a limit: a candidate that gives up
     more of the best arm's quality than its alpha, learning included, in too many of the worlds is out. Among the others the one
     with the highest expected worth is chosen: the share of cost saved against always taking the best arm, less an exchange times
-    the share of quality given up. With "fixed" among the policies, always taking one arm is a candidate too ("always Elm"):
-    policies begin from nothing, and the log knows its arms already. Segments get the same policy, and so share a router, where it
-    is as good as the best in each.
+    the share of quality given up. With "fixed" among the policies, always taking one arm is a candidate too ("always Elm").
+    Segments get the same policy, and so share a router, where it is as good as the best in each.
+
+    Policies start with what the log knows of the arms, and so do the routers that `advised_routers` describes, unless the estimates
+    are not to be trusted. "cs-worth", which aims at worth, is then preferred unless another candidate is surely better.
 
     Parameters
     ----------
@@ -94,6 +100,7 @@ def recommend(
     policies : the candidates; "fixed" stands for every arm of the log
     criteria : the price of quality, and how surely alpha is to be kept
     effort : how much is simulated
+    warm : whether policies may start with what the log knows; False lets all of them start from nothing
     seed : of the bootstrap, the worlds and the runs
     reading, progress : called with (the current step, rows read so far), and with (plays done, all plays)
 
@@ -108,6 +115,8 @@ def recommend(
     """
     candidates = _checked_candidates(policies, alphas, criteria)
     evidence = examine(source, seed=seed, progress=reading)
+    knowing = warm and evidence.confounding.trusted
+    candidates = replace(candidates, warm=knowing, criteria=criteria.settled(warm=knowing))
     largest = candidates.alphas[-1]
     found = frontier(evidence, sorted({*candidates.alphas, *_grid_up_to(largest)}))
     fits, refused = _largest(fit_segments(evidence), effort.most)
@@ -126,7 +135,13 @@ def _checked_candidates(policies: Sequence[str | Policy], alphas: Sequence[float
     knowing = [each.label for each in chosen if each.known_truths]
     if knowing:
         raise ValueError(f"{knowing[0]} knows the true means, which nobody knows outside a simulation: leave it out")
-    return Candidates(chosen, grid, criteria, fixed)
+    return Candidates([_at_exchange(each, criteria.exchange) for each in chosen], grid, criteria, fixed)
+
+
+def _at_exchange(chosen: Policy, exchange: float) -> Policy:
+    """A policy that aims at worth, with the exchange that candidates are judged by, unless it has one of its own."""
+    usual = chosen.name != WORTH or "exchange" in chosen.settings or exchange == chosen.parameters["exchange"].default
+    return chosen if usual else policy(chosen, exchange=exchange)
 
 
 def _largest(fits: list[SegmentFit], most: int) -> tuple[list[SegmentFit], dict[str, str]]:
@@ -162,9 +177,10 @@ def _recommendation(
         for alpha, label in [*((alpha, each.label) for alpha, each in candidates.pairs), *_fixed(fit, candidates)]
     ]
     pl = require_polars()
+    start = worth_of_the_start(fits, choices, candidates, scores, effort, seed=found.evidence.seed)
     return Recommendation(
         choices,
-        pl.DataFrame(expected_rows(choices, scores, found), infer_schema_length=None),
+        pl.DataFrame(expected_rows(choices, scores, found, start), infer_schema_length=None),
         pl.DataFrame(rows, infer_schema_length=None),
         {**refused, **out},
         found,
@@ -172,4 +188,5 @@ def _recommendation(
         effort.worlds,
         candidates.criteria,
         found.evidence.seed,
+        candidates.warm,
     )

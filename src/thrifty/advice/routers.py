@@ -47,7 +47,7 @@ def advised_routers(found: Recommendation, name: str = NAME) -> AdvisedRouters:
 
     The arms and prices of a router are those of all its segments, of the one with the most rows where prices differ. A segment that
     has other arms or prices names them in its requests. So does one whose choice is a fixed arm: it names that arm alone, of a
-    router with the usual policy, so that its outcomes are logged.
+    router with the usual policy, so that its outcomes are logged. With a warm start a router starts with what the log knows.
 
     >>> import polars
     >>> from thrifty import Effort, Log, recommend
@@ -69,14 +69,32 @@ def advised_routers(found: Recommendation, name: str = NAME) -> AdvisedRouters:
         arms: Prices = {}
         for choice in sorted(group, key=lambda choice: -choice.fit.rows):
             arms = {**_prices(choice), **arms}
-        routers[router] = _body(found, group[0], arms)
+        routers[router] = _body(found, group[0], arms) | _start(found, group)
         for choice in group:
-            unnamed = found.evidence.log.columns.segment is None or choice.fit.name == EMPTY_LEVEL
-            path = None if unnamed else _path(choice.fit.name)
+            path = _named(found, choice)
             prices, fixed = _prices(choice), fixed_arm(choice.policy)
             asked = None if prices == arms else prices
             routes[choice.fit.name] = SegmentRoute(router, path, asked if fixed is None else {fixed: prices[fixed]})
     return AdvisedRouters(routers, {choice.fit.name: routes[choice.fit.name] for choice in found.choices})
+
+
+def _named(found: Recommendation, choice: SegmentChoice) -> str | None:
+    """The segment to name in a request; None if there is none."""
+    unnamed = found.evidence.log.columns.segment is None or choice.fit.name == EMPTY_LEVEL
+    return None if unnamed else _path(choice.fit.name)
+
+
+def _start(found: Recommendation, group: list[SegmentChoice]) -> dict[str, Any]:
+    """What a router knows when it starts: what the log knows of its segments. Nothing for a start from nothing."""
+    if not group[0].warm:
+        return {}
+    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    for choice in group:
+        for arm, known in zip(choice.fit.arms, choice.fit.known, strict=True):
+            segment = _named(found, choice) or ""
+            entries.setdefault((segment, arm), {"segment": segment, "arm": arm, **known.to_dict()})
+    source = f"a log of {sum(choice.fit.rows for choice in group):,} rows"
+    return {"known": {"source": source, "outcomes": list(entries.values())}}
 
 
 def _prices(choice: SegmentChoice) -> Prices:

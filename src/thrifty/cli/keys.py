@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-MOST_DAYS = 36_500
-
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
@@ -32,13 +30,16 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print a new key, list keys, or revoke them. The store keeps only the digest of a key."""
-    from thrifty.service.keys import checked_roles
+    from thrifty.service.keys import checked_days, checked_key_name, checked_roles
 
     if options.list == (options.name is not None):
         raise ValueError("give a name, or --list and no name")
-    if options.days is not None and (options.list or options.revoke or not 0.0 < options.days <= MOST_DAYS):
-        raise ValueError(f"--days goes with a new key and must be above 0 and at most {MOST_DAYS}, got {options.days:g}")
+    if options.days is not None and (options.list or options.revoke):
+        raise ValueError("--days goes with a new key")
+    checked_days(options.days)
     role = checked_roles(options.role)
+    if options.name is not None and not options.revoke:
+        checked_key_name(options.name)
     if options.url is not None:
         print(_through_service(options, role))
     else:

@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     )
     add_log(parser)
     parser.add_argument("--alpha", default="0.02,0.05,0.1", help="alphas to choose from, separated by commas; default %(default)s")
-    add_policies(parser, "cs-ids,cs-balance,cs-ts,cs-ucb,cs-etc,fixed", "policies to choose from (fixed: always one arm)")
+    add_policies(parser, "cs-worth,cs-ids,cs-balance,cs-ts,cs-ucb,fixed", "policies to choose from (fixed: always one arm)")
     parser.add_argument(
         "--exchange", type=float, default=3.0, help="per cent of cost that one per cent of quality is worth; default %(default)s"
     )
@@ -37,8 +37,9 @@ def add_to(commands: Any) -> None:
         type=float,
         metavar="SHARE",
         help="alpha is a limit: a policy that keeps it, learning included, in a smaller share of the simulated worlds is out; "
-        "default 0.7",
+        "default 0.5, with --cold 0.7",
     )
+    parser.add_argument("--cold", action="store_true", help="routers start from nothing, instead of with what the log knows")
     parser.add_argument("--soft", action="store_true", help="alpha is no limit: only --exchange counts")
     parser.add_argument("--name", default="advised", help="the name of the router to make; default %(default)s")
     add_prices(parser)
@@ -51,7 +52,6 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Work out the recommendation, show it, and write it where asked."""
     from thrifty.advice import Criteria, Effort, recommend
-    from thrifty.advice.criteria import CONFIDENCE
     from thrifty.reports.recommendation import recommendation_files
     from thrifty.router.settings import checked_name
 
@@ -60,14 +60,14 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(
             f"--soft says that alpha is no limit, and --confidence {options.confidence:g} that it is one: give one of them"
         )
-    confidence = CONFIDENCE if options.confidence is None else options.confidence
     with RowCount() as rows, ProgressBar("playing", "game") as bar:
         found = recommend(
             examine_log(options, rows),
             read_alphas(options.alpha),
             policies=split_policies(options.policies),
-            criteria=Criteria(options.exchange, 0.0 if options.soft else confidence),
+            criteria=Criteria(options.exchange, 0.0 if options.soft else options.confidence),
             effort=Effort(rounds=options.rounds, worlds=options.worlds, most=options.most),
+            warm=not options.cold,
             progress=bar,
         )
     if options.out is not None:

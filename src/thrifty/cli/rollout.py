@@ -55,6 +55,8 @@ def _lines(status: dict[str, Any]) -> list[str]:
         if group is not None:
             mean = "no outcome yet" if group["mean"] is None else f"mean reward {group['mean']:.4f}"
             lines.append(f"  {group['group']:<8}  {group['decisions']:>11,} decisions  {mean}")
+    if status["keys"] is not None:
+        lines.append(f"  {status['keys']:,} keys counted, each once; {status['left_out']:,} later decisions of theirs left out")
     if status["waiting"]:
         lines.append(f"  {status['waiting']:,} decisions wait for outcomes, of their own or of earlier ones")
     return lines

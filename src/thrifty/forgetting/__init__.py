@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, NOTHING_ELSE, RESTART, Forgetting
+from thrifty.forgetting.contract import EVERYTHING, KEEP_ALL, KEEP_APART, NOTHING_ELSE, RESTART, Forgetting
 from thrifty.forgetting.discount import discount
 from thrifty.forgetting.restart import restart
 from thrifty.forgetting.window import window
@@ -11,6 +11,7 @@ from thrifty.suggestions import did_you_mean
 __all__ = [
     "EVERYTHING",
     "KEEP_ALL",
+    "KEEP_APART",
     "METHODS",
     "NOTHING_ELSE",
     "RESTART",

@@ -12,7 +12,9 @@ statistics hold now. `costs` is None if costs are known.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from thrifty.compiled import builder, interpreted, kernel
 from thrifty.statistics import add_to_sums
@@ -48,7 +50,7 @@ class Forgetting:
 
     @property
     def forgets(self) -> bool:
-        """Whether anything is forgotten. Where it is not, the recollection is None."""
+        """Whether what is remembered may differ from all outcomes. Where it does not, the recollection is None."""
         return self.take_in is not take_in_all
 
     @property
@@ -92,6 +94,28 @@ def probe_nothing(stats, recollection, t):
     """Probe no arm."""
     return -1
 
+
+class Nothing(NamedTuple):
+    """The recollection of statistics that forget nothing, and are kept apart from the sums of a router's own outcomes."""
+
+    nothing: Any
+
+
+@builder
+def begin_apart(n_arms, numbers):
+    """Keep a recollection in which there is nothing."""
+    return Nothing(np.zeros(1))
+
+
+@kernel
+def take_in_apart(stats, recollection, arm, change, costs):
+    """Keep everything, apart."""
+    add_to_sums(stats, arm, change, costs)
+    return NOTHING_ELSE
+
+
+KEEP_APART = Forgetting("apart", begin_apart, take_in_apart, probe_nothing)
+"""As `KEEP_ALL`, in a table of its own: where a router starts with known outcomes, which are none of its own."""
 
 KEEP_ALL = Forgetting("", begin_nothing, take_in_all, probe_nothing)
 """Statistics of a world that does not change."""

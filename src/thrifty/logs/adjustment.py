@@ -1,12 +1,13 @@
 """Adjustment: estimates within values of the columns that the choice follows.
 
 With n_av rows of arm a and value v in a segment, and w_v the share of the segment's requests with value v, the adjusted mean reward
-of a is the sum of w_v m_av, where m_av is the mean in that cell. Its variance is the sum of w_v^2 s_a^2 / n_av, s_a^2 being the
-variance within cells, and of w_v (m_av - m_a)^2 / N for the shares. What the adjustment changes is added to the estimate, and the
-replicates of the bootstrap are moved and scaled to the new mean and variance, so that all that follows uses adjusted values. Costs
-likewise.
+of a is the sum of w_v m_av, where m_av is the mean in that cell. Its variance is the sum of w_v^2 s_av^2 / n_av, s_av^2 being the
+variance within the cell, and of w_v (m_av - m_a)^2 / N for the shares. Where arm a has no rows, m_av is predicted as the sum of an
+effect of the arm and one of the value, which are fitted to the cells that have rows. The replicates of the bootstrap are moved and
+scaled to the new mean and variance, so that all that follows uses adjusted values. Costs likewise.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,8 @@ from thrifty.logs.bounds import COST, REWARD, bound_assumed
 from thrifty.logs.context import ContextSums, SegmentContext
 from thrifty.logs.estimators import FEWEST_EFFECTIVE, MOST_UNSEEN, SegmentEstimates
 
+_LEAN = 2.0  # degrees of freedom that the variance of a cell takes from others
+_ROUNDS = 30  # of fitting; the error falls by a constant factor in each
 _PLACES = ((1, 2), (3, 4))  # of the sums and sums of squares of rewards and of costs
 
 
@@ -29,8 +32,8 @@ def adjust_segment(estimates: SegmentEstimates, context: ContextSums) -> Segment
     effective = 1.0 / np.maximum(spread, 1e-300)
     pairs = []
     for metric, (plain, squares) in enumerate(_PLACES):
-        shift, error = _adjusted(rows, cells[:, :, plain], cells[:, :, squares], share)
-        pairs.append(_moved(estimates.replicates["dr"][metric], shift, error))
+        mean, error = _adjusted(rows, cells[:, :, plain], cells[:, :, squares], share)
+        pairs.append(_moved(estimates.replicates["dr"][metric], mean, error))
     bound = np.array(
         [
             [bound_assumed(float(pair[0, arm]), spread[arm], unseen[arm], scale[arm], columns) for arm in range(rows.shape[0])]
@@ -54,23 +57,45 @@ def _in_order(estimates: SegmentEstimates, context: SegmentContext) -> Floats:
 
 
 def _adjusted(rows: Floats, sums: Floats, squares: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """(K,) what the adjustment adds to the plain means, and the standard errors of the adjusted means."""
-    plain = sums.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
-    means = np.where(rows > 0, sums / np.maximum(rows, 1.0), plain)
+    """(K,) the adjusted means and their standard errors."""
+    means = np.where(rows > 0, sums / np.maximum(rows, 1.0), _predicted(rows, sums))
     adjusted = (share * means).sum(axis=1)
-    within = np.maximum((squares - sums**2 / np.maximum(rows, 1.0)).sum(axis=1), 0.0)
-    freedom = np.maximum((rows - 1.0).clip(0.0).sum(axis=1), 1.0)
-    variance = (share**2 / np.where(rows > 0, rows, np.inf)).sum(axis=1) * within / freedom
+    weight = np.where(rows > 0, rows, np.maximum(rows.sum(axis=0), 1.0))  # a predicted mean rests on the rows of other arms
+    variance = (share**2 / weight * _variances(rows, sums, squares)).sum(axis=1)
     variance += (share * (means - adjusted[:, np.newaxis]) ** 2).sum(axis=1) / rows.sum()
-    return adjusted - plain[:, 0], np.sqrt(variance)
+    return adjusted, np.sqrt(variance)
 
 
-def _moved(replicates: Floats, shift: Floats, error: Floats) -> Floats:
+def _variances(rows: Floats, sums: Floats, squares: Floats) -> Floats:
+    """(K, V) variances within cells; those of thin cells lean on the other arms with the same value.
+
+    Arms may differ in scale, so variances are taken relative to the mean square of the arm.
+    """
+    scale = squares.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
+    spread = np.maximum(squares - sums**2 / np.maximum(rows, 1.0), 0.0) / np.where(scale > 0.0, scale, 1.0)
+    freedom = np.maximum(rows - 1.0, 0.0)
+    usual = spread.sum() / max(freedom.sum(), 1.0)
+    of_value = (spread.sum(axis=0) + _LEAN * usual) / (freedom.sum(axis=0) + _LEAN)
+    return np.asarray((spread + _LEAN * of_value) / (freedom + _LEAN) * scale)
+
+
+def _predicted(rows: Floats, sums: Floats) -> Floats:
+    """(K, V) means that are the sum of an effect of the arm and one of the value, by least squares."""
+    of_arm, of_value = rows.sum(axis=1, keepdims=True), rows.sum(axis=0)
+    arms, values = sums.sum(axis=1, keepdims=True) / np.maximum(of_arm, 1.0), np.zeros(rows.shape[1])
+    for _ in range(_ROUNDS):
+        values = (sums - rows * arms).sum(axis=0) / np.maximum(of_value, 1.0)
+        arms = (sums - rows * values).sum(axis=1, keepdims=True) / np.maximum(of_arm, 1.0)
+    seen = sums[rows > 0] / rows[rows > 0]
+    return np.asarray(np.clip(arms + values, seen.min(initial=math.inf), seen.max(initial=-math.inf)))
+
+
+def _moved(replicates: Floats, mean: Floats, error: Floats) -> Floats:
     """(1 + B, K) replicates around the adjusted means, with their standard errors."""
     noise = replicates - replicates[0]
     spread = noise[1:].std(axis=0, ddof=1)
     scale = np.where(spread > 1e-12 * np.maximum(np.abs(replicates[0]), 1e-300), error / np.maximum(spread, 1e-300), 1.0)
-    return np.asarray(replicates[0] + shift + noise * scale)
+    return np.asarray(mean + noise * scale)
 
 
 def _refusals(estimates: SegmentEstimates, unseen: Floats, effective: Floats, columns: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ A chain went to the arm of its first attempt, which is what a router decides; it
 the sum of all. Only chains that may still go on are kept in memory. Rows must come in the order of time, more or less.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,24 +13,27 @@ import numpy as np
 
 from thrifty.arrays import Floats
 from thrifty.logs.batch import LogBatch
+from thrifty.logs.names import MOST_ARMS
 from thrifty.logs.polars_extra import require_polars
 
 
 @dataclass
 class ChainCounts:
-    """What was found about chains: attempts, chains, the longest, and rows and successes of first and of later attempts."""
+    """What was found about chains: attempts, chains, the longest, and (arms, 2) rows and successes of first and later attempts."""
 
     attempts: int = 0
     chains: int = 0
     longest: int = 0
-    first: Floats = field(default_factory=lambda: np.zeros(2))
-    later: Floats = field(default_factory=lambda: np.zeros(2))
+    first: Floats = field(default_factory=lambda: np.zeros((MOST_ARMS, 2)))
+    later: Floats = field(default_factory=lambda: np.zeros((MOST_ARMS, 2)))
 
     def lines(self, within_s: float) -> list[str]:
         """What the counts say, in words.
 
-        >>> ChainCounts(150, 100, 3, np.array([100.0, 80.0]), np.array([50.0, 10.0])).lines(60.0)[1]
-        'requests do affect each other: a first attempt succeeds in 80.0%, a retry in 20.0%; chains take this into account'
+        First attempts and retries are compared arm by arm, because retries often go to another arm.
+
+        >>> ChainCounts(150, 100, 3, np.array([[100.0, 80.0]]), np.array([[50.0, 10.0]])).lines(60.0)[1].split(";")[0]
+        'attempts affect each other: by the same arm a first attempt succeeds in 80.0%, a retry in 20.0%'
         """
         retries = self.attempts - self.chains
         lines = [
@@ -37,14 +41,19 @@ class ChainCounts:
             f"retries within {within_s:g} seconds, the longest chain has {self.longest}; a request counts for the arm of its first "
             "attempt, with the cost of all"
         ]
-        if min(self.first[0], self.later[0]) < 1.0:
+        both = (self.first[:, 0] > 0) & (self.later[:, 0] > 0)
+        if not both.any():
             return lines
-        rates = self.first[1] / self.first[0], self.later[1] / self.later[0]
-        pooled = (self.first[1] + self.later[1]) / (self.first[0] + self.later[0])
-        error = np.sqrt(pooled * (1.0 - pooled) * (1.0 / self.first[0] + 1.0 / self.later[0]))
-        shown = f"a first attempt succeeds in {rates[0]:.1%}, a retry in {rates[1]:.1%}"
-        if abs(rates[0] - rates[1]) > 4.0 * error:
-            return [*lines, f"requests do affect each other: {shown}; chains take this into account"]
+        rows = np.column_stack([self.first[both, 0], self.later[both, 0]])
+        rates = np.column_stack([self.first[both, 1], self.later[both, 1]]) / rows
+        pooled = (self.first[both, 1] + self.later[both, 1]) / rows.sum(axis=1)
+        weights = rows.prod(axis=1) / rows.sum(axis=1)  # those of Mantel and Haenszel
+        shares = weights / weights.sum()
+        error = math.sqrt(float((shares**2 * pooled * (1.0 - pooled) / weights).sum()))
+        first, later = shares @ rates
+        shown = f"by the same arm a first attempt succeeds in {first:.1%}, a retry in {later:.1%}"
+        if abs(first - later) > 4.0 * error:
+            return [*lines, f"attempts affect each other: {shown}; chains take this into account"]
         return [*lines, f"no sign that attempts affect each other: {shown}"]
 
 
@@ -86,7 +95,9 @@ class Chains:
         starts = np.flatnonzero(begins)
         fresh = order >= carried
         for counts, mine in ((self.counts.first, begins & fresh), (self.counts.later, ~begins & fresh)):
-            counts += (mine.sum(), (batch.rewards[order[mine]] >= 1.0).sum())
+            arms = batch.arms[order[mine]]
+            counts[:, 0] += np.bincount(arms, minlength=MOST_ARMS)
+            counts[:, 1] += np.bincount(arms, batch.rewards[order[mine]] >= 1.0, MOST_ARMS)
         lasts = np.append(starts[1:], keys.size) - 1
         heads = order[starts]
         rank = np.argsort(heads, kind="stable")  # in the order of the log

@@ -2,23 +2,22 @@
 
 The choice of an arm may depend on columns that have no meaning in `Columns` (the amount of a payment, the kind of card). If the
 reward depends on them too, a comparison of arms is confounded. `context_columns` lists these columns, `context_sums` has what a
-test of dependence, a stratified estimate or an outcome model needs. Numbers are put into bins of about equal size, other values
-beyond the most frequent ones are pooled, so that memory is bounded.
+test of dependence, a stratified estimate or an outcome model needs. `binning.py` puts their values into bins, so that memory is
+bounded.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from thrifty.arrays import Floats, Integers
+from thrifty.logs.binning import Binning
 from thrifty.logs.polars_extra import require_polars
 from thrifty.logs.reading import MOST_ARMS, Log, LogBatch
 from thrifty.suggestions import did_you_mean
-from thrifty.table import visible
 
 if TYPE_CHECKING:
     import polars
@@ -26,9 +25,20 @@ if TYPE_CHECKING:
 HOUR = "hour of day"
 """The name of a column that every log with times has: the hour in UTC, 0 to 23."""
 
-EMPTY, OTHER = "(empty)", "(other)"
+TIME = "stretch of time"
+"""The name of a column that `context_sums` makes from `Stretches`."""
+
+_HOURS = 24
+
 CONTEXT_SUMS = 5
 """The sums of a cell: rows, rewards, squared rewards, costs, squared costs."""
+
+
+class Stretches(NamedTuple):
+    """Stretches of time with about equally many rows: where all but the last end, in seconds or (`by_rows`) in rows."""
+
+    ends: Floats
+    by_rows: bool
 
 
 class SegmentContext(NamedTuple):
@@ -43,28 +53,41 @@ class ContextSums:
     """Sums by segment, arm and the joint values of some columns.
 
     `values` are the V names of the joint values, such as "card = amex, amount 10 to 25". `segments` has the sums of each segment.
+    `codes` is (V, columns): the bin of each column. Bins of numbers (`ordered`) are numbered by size. The last bin of a column
+    (`empty`) has its empty cells; those from `pooled` on have several different values each.
     """
 
     columns: tuple[str, ...]
     values: tuple[str, ...]
     segments: Mapping[str, SegmentContext]
+    codes: Integers
+    ordered: tuple[bool, ...]
+    pooled: tuple[int, ...]
+    empty: tuple[int, ...]
 
 
 def context_columns(log: Log) -> tuple[str, ...]:
-    """The columns of a log that have no meaning in its `Columns`, and `HOUR` if the log has times.
+    """The columns of a log that have no meaning in its `Columns`, those of pooled segments, and `HOUR` if the log has times.
 
     >>> import polars
     >>> frame = polars.DataFrame({"arm": ["a"], "reward": [1], "cost": [1], "card": ["amex"]})
     >>> context_columns(Log(frame))
     ('card',)
     """
-    named = set(log.columns.named().values())
+    named = set(log.columns.named().values()) - set(log.columns.segment_columns if log.recipe.pooled else ())
     others = tuple(name for name in log.column_names if name not in named)
     return (*others, HOUR) if log.timed else others
 
 
 def context_sums(
-    log: Log, groups: Sequence[Sequence[str]], *, bins: int = 8, progress: Callable[[int], None] | None = None
+    log: Log,
+    groups: Sequence[Sequence[str]],
+    *,
+    bins: int = 8,
+    intervals: int | None = None,
+    pools: int = 1,
+    stretches: Stretches | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[ContextSums, ...]:
     """Read the log once more and sum it up by segment, arm and the joint values of each group of columns.
 
@@ -72,7 +95,10 @@ def context_sums(
     ----------
     log : see `Log`
     groups : for each result, the columns whose joint values it has; see `context_columns`
-    bins : the most values of one column; bins and frequent values are found in the first batch of rows
+    bins : the most values of one column that have a bin of their own, the most frequent of the first batch of rows first
+    intervals : the bins of numbers of which there are more; default: as many as `bins`
+    pools : the bins for all other values, which are told apart by their hashes
+    stretches : what the column `TIME` is made of, if it is in a group
     progress : called with the rows read so far
 
     >>> import polars
@@ -84,85 +110,54 @@ def context_sums(
     [[3.0, 1.0], [3.0, 1.0]]
 
     """
-    known = context_columns(log)
+    known = (*context_columns(log), *([TIME] if stretches else []))
     for name in dict.fromkeys(name for group in groups for name in group):
         if name not in known:
             raise ValueError(f"no column {name!r} to compare by: {did_you_mean(name, known, otherwise=', '.join(known) or 'none')}")
     wanted = tuple(dict.fromkeys(name for group in groups for name in group))
-    read = tuple(name for name in wanted if name != HOUR)
-    binnings: dict[str, _Binning] = {}
+    read = tuple(name for name in wanted if name not in (HOUR, TIME))
+    binnings: dict[str, Binning] = {}
     tables = [_CellTable() for _ in groups]
     for batch in log.batches(progress, context=read):
         if batch.arms.size == 0:
             continue
         if not binnings:
-            binnings = {name: _binning(name, _values(batch, name), bins) for name in wanted}
-        codes = {name: binnings[name].encode(_values(batch, name)) for name in wanted}
+            for name in wanted:
+                values, edges = _values(batch, name, stretches), _edges(name, bins, stretches)
+                binnings[name] = Binning(name, values, bins=bins, intervals=intervals or bins, pools=pools, edges=edges)
+        codes = {name: binnings[name].encode(_values(batch, name, stretches)) for name in wanted}
         for group, table in zip(groups, tables, strict=True):
             joint, size = _joint(group, codes, binnings)
             table.add(batch, joint, size)
     return tuple(_summed(log, group, table, binnings) for group, table in zip(groups, tables, strict=True))
 
 
-def _values(batch: LogBatch, name: str) -> "polars.Series":
-    pl = require_polars()
+def _edges(name: str, bins: int, stretches: Stretches | None) -> Floats | None:
+    """The ends of bins that do not depend on the rows that come first."""
     if name == HOUR:
-        return pl.Series(np.floor(batch.times / 3600.0) % 24.0)  # type: ignore[no-any-return]
+        return np.asarray(
+            np.unique(np.floor(_HOURS * np.arange(1, bins) / bins)) - 0.5 if bins < _HOURS else np.arange(1, _HOURS) - 0.5
+        )
+    if name == TIME and stretches is not None:
+        return stretches.ends[:: math.ceil((stretches.ends.size + 1) / bins)]
+    return None
+
+
+def _values(batch: LogBatch, name: str, stretches: Stretches | None) -> "polars.Series":
+    pl = require_polars()
+    if name == TIME and stretches is not None:
+        return pl.Series(batch.rows if stretches.by_rows else batch.times)  # type: ignore[no-any-return]
+    if name == HOUR:
+        return pl.Series(np.floor(batch.times / 3600.0) % _HOURS)  # type: ignore[no-any-return]
     assert batch.context is not None
     return batch.context[name]
 
 
-class _Binning:
-    """The bins of one column: upper ends of all but the last bin for numbers, or the most frequent values."""
-
-    def __init__(self, name: str, edges: Floats | None, frequent: list[str]) -> None:
-        self.edges, self.frequent = edges, frequent
-        name = visible(name)
-        if edges is None:
-            self.labels = [*(f"{name} = {visible(value)}" for value in frequent), f"{name} = {OTHER}"]
-        else:
-            ends = [-math.inf, *edges.tolist(), math.inf]
-            self.labels = [_span(name, low, high) for low, high in pairwise(ends)]
-        self.labels.append(f"{name} = {EMPTY}")
-
-    def encode(self, values: "polars.Series") -> Integers:
-        """(n,) the bin of each value; the last bin is that of empty cells."""
-        pl = require_polars()
-        if self.edges is not None:
-            numbers = values.cast(pl.Float64, strict=False).to_numpy()
-            return np.where(np.isnan(numbers), self.edges.size + 1, np.searchsorted(self.edges, numbers, side="left"))
-        codes = values.cast(pl.String).replace_strict(
-            [*self.frequent, None, ""],
-            [*range(len(self.frequent)), len(self.frequent) + 1, len(self.frequent) + 1],
-            default=len(self.frequent),
-            return_dtype=pl.Int64,
-        )
-        return np.asarray(codes.to_numpy(), np.int64)
-
-
-def _span(name: str, low: float, high: float) -> str:
-    if math.isinf(low):
-        return name if math.isinf(high) else f"{name} to {high:g}"
-    return f"{name} above {low:g}" if math.isinf(high) else f"{name} above {low:g} to {high:g}"
-
-
-def _binning(name: str, values: "polars.Series", bins: int) -> _Binning:
-    pl = require_polars()
-    present = values.drop_nulls()
-    numbers = present.cast(pl.Float64, strict=False).drop_nulls().drop_nans()
-    if values.dtype != pl.Boolean and numbers.len() == present.len() > 0 and numbers.n_unique() > bins:
-        edges = np.unique(np.quantile(numbers.to_numpy(), np.arange(1, bins) / bins))
-        return _Binning(name, edges, [])
-    text = present.cast(pl.String)
-    counts = text.filter(text != "").value_counts().sort(["count", text.name], descending=[True, False]).head(bins)
-    return _Binning(name, None, sorted(counts[text.name].to_list()))
-
-
-def _joint(group: Sequence[str], codes: Mapping[str, Integers], binnings: Mapping[str, _Binning]) -> tuple[Integers, int]:
+def _joint(group: Sequence[str], codes: Mapping[str, Integers], binnings: Mapping[str, Binning]) -> tuple[Integers, int]:
     joint, size = np.zeros(next(iter(codes.values())).size, np.int64), 1
     for name in group:
-        joint = joint * len(binnings[name].labels) + codes[name]
-        size *= len(binnings[name].labels)
+        joint = joint * binnings[name].size + codes[name]
+        size *= binnings[name].size
     return joint, size
 
 
@@ -184,22 +179,27 @@ class _CellTable:
         self.keys, self.sums = together, sums
 
 
-def _summed(log: Log, group: Sequence[str], table: _CellTable, binnings: Mapping[str, _Binning]) -> ContextSums:
-    labels = [""]
-    for name in group:
-        labels = [f"{first}, {label}" if first else label for first in labels for label in binnings[name].labels]
-    used = np.unique(table.keys % len(labels))
-    place_of = {int(value): place for place, value in enumerate(used)}
+def _summed(log: Log, group: Sequence[str], table: _CellTable, binnings: Mapping[str, Binning]) -> ContextSums:
+    mine = [binnings[name] for name in group]
+    sizes = tuple(each.size for each in mine)
+    size = int(np.prod(sizes))
+    pairs, joint = np.divmod(table.keys, size)
+    codes = np.unravel_index(joint, sizes) if sizes else ()
+    ranks = np.column_stack([each.ranks()[code] for each, code in zip(mine, codes, strict=True)])
+    used, places = np.unique(ranks, axis=0, return_inverse=True)
+    labels = [np.array(each.labels())[np.argsort(each.ranks())] for each in mine]
+    names = [", ".join(label[place] for label, place in zip(labels, row, strict=True)) for row in used]
     cells: dict[str, dict[str, list[tuple[int, Any]]]] = {}
-    for key, sums in zip(table.keys.tolist(), table.sums, strict=True):
-        pair, value = divmod(key, len(labels))
+    for pair, place, sums in zip(pairs.tolist(), places.ravel().tolist(), table.sums, strict=True):
         of_segment = cells.setdefault(log.segments.names[pair // MOST_ARMS], {})
-        of_segment.setdefault(log.arms.names[pair % MOST_ARMS], []).append((place_of[value], sums))
+        of_segment.setdefault(log.arms.names[pair % MOST_ARMS], []).append((place, sums))
     segments = {}
     for segment, by_arm in sorted(cells.items()):
-        whole = np.zeros((len(by_arm), used.size, CONTEXT_SUMS))
+        whole = np.zeros((len(by_arm), used.shape[0], CONTEXT_SUMS))
         for place, arm in enumerate(sorted(by_arm)):
             for value, sums in by_arm[arm]:
                 whole[place, value] = sums
         segments[segment] = SegmentContext(tuple(sorted(by_arm)), whole)
-    return ContextSums(tuple(group), tuple(labels[value] for value in used), segments)
+    pooled = tuple(int(np.flatnonzero(~each.exact)[0]) if not each.exact.all() else each.size - 1 for each in mine)
+    ends = tuple(each.size - 1 for each in mine)
+    return ContextSums(tuple(group), tuple(names), segments, used, tuple(each.ordered for each in mine), pooled, ends)

@@ -105,9 +105,8 @@ def examine(source: Any, *, seed: int = 0, progress: Progress | None = None) -> 
     estimates = tuple(estimate_segment(each, weights, weighted=aggregates.weighted) for each in aggregates.segments)
     confounding = Confounding("logged")
     if not aggregates.weighted:
-        days = (aggregates.last - aggregates.first) / 86_400.0 if aggregates.timed else 0.0
         report = None if progress is None else lambda rows: progress("testing the choice", rows)
-        confounding, estimates = examine_choice(log, estimates, days, report)
+        confounding, estimates = examine_choice(log, aggregates, estimates, report)
     return Evidence(log, aggregates, weights, estimates, profile(aggregates, estimates), confounding, seed)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.logs.columns import Columns
 from thrifty.logs.polars_extra import require_polars
+from thrifty.logs.unpacking import in_a_query
 
 if TYPE_CHECKING:
     import polars
@@ -86,6 +87,8 @@ def unpack_store(url: str, router: str | None, folder: Path) -> Path:
     from thrifty.store import StoreError, open_store
 
     require_polars()
+    if not url.startswith(("sqlite:", "postgresql:", "postgres:")):
+        raise ValueError(f"{url!r:.200} is no store such as sqlite:///thrifty.db; {in_a_query(url)}")
     path = folder / "store.parquet"
     try:
         store = open_store(url, reading=True)

@@ -21,6 +21,7 @@ from thrifty.logs.plan import latest_time
 from thrifty.logs.polars_extra import first_line, require_polars
 from thrifty.logs.pooling import MOST_VALUES, count_segments, pool
 from thrifty.logs.recipe import Recipe, settle
+from thrifty.logs.remedies import remedies
 from thrifty.logs.rows import BATCH, RowReader
 from thrifty.logs.source import SourceFormat, open_source
 from thrifty.logs.statuses import check_statuses
@@ -162,10 +163,13 @@ class Log:
         if tally.rows == 0:
             raise ValueError("the log has a header and no rows")
         wrong = sum(count for reason, count in tally.left_out.items() if reason not in ON_REQUEST)
+        if tally.used == 0 and wrong < tally.rows:
+            raise ValueError(f"no row can be used: {'; '.join(tally.lines())}{self._status_hint(tally)}")
         if wrong > self._tolerated * tally.rows or tally.used == 0:
             raise ValueError(
                 f"{wrong:,} of {tally.rows:,} rows cannot be used, and {self._tolerated:.0%} are tolerated (--tolerate): "
                 + "; ".join(tally.lines())
+                + remedies(tally.first, zone=self.columns.time_style.zone)
                 + self._status_hint(tally)
             )
         if tally.no_outcome == tally.used:

@@ -12,6 +12,7 @@ from thrifty.logs.exported import Export
 from thrifty.logs.numbers import NumberStyle, number_style
 from thrifty.logs.parts import Part
 from thrifty.logs.polars_extra import require_polars
+from thrifty.logs.remedies import is_per_cent
 from thrifty.logs.times import TimeStyle, time_style, zone_note
 
 SAMPLED = 1000
@@ -97,5 +98,7 @@ def _are_words(texts: Any, style: NumberStyle, column: str) -> bool:
     truth = found["text"].str.strip_chars().str.to_lowercase().is_in(["true", "false"])
     if not truth.any() and numbers.null_count() == found.height:
         shown = ", ".join(found["text"].unique(maintain_order=True).to_list()[:4])
+        if all(is_per_cent(text) for text in found["text"].unique().to_list()):
+            raise ValueError(f"column {column!r} holds per cent ({shown}): divide by 100, and take off the sign")
         raise ValueError(f"column {column!r} holds words ({shown}): name those that are a success with --success")
     return bool(truth.any()) and numbers.null_count() == found.height

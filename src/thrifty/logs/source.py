@@ -139,7 +139,8 @@ def _folder_columns(path: Path) -> tuple[tuple[str, str | None], ...]:
 def _file_part(path: Path, name: str, folders: tuple[tuple[str, str | None], ...], form: SourceFormat, folder: Path) -> Part:
     kind, suffix = _kind(path), _plain_suffix(path)
     if kind is None:
-        raise ValueError(f"a log must end in {_SHOWN}, or be a store such as sqlite:///thrifty.db; got {name!r}")
+        missing = "" if path.exists() else ", and there is no such file or folder"
+        raise ValueError(f"a log must end in {_SHOWN}, or be a store such as sqlite:///thrifty.db; got {name!r}{missing}")
     try:
         size = path.stat().st_size
     except OSError as error:

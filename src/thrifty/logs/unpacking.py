@@ -20,7 +20,12 @@ PACKED = {".gz": "gzip", ".zst": "zstd"}
 _PASSWORD = re.compile(r"://[^/@\s]*@")
 _POSTGRES = ("postgresql://", "postgres://")
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 def is_piped(path: Path) -> bool:
@@ -57,10 +62,17 @@ def _text_suffix(start: bytes) -> str:
     return ".jsonl" if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"{") else ".csv"
 
 
+def _full(suffix: str, path: Path) -> str:
+    return f"{path.suffix}{suffix}" if suffix in PACKED else suffix
+
+
 def foreign_encoding(path: Path, encoding: str | None) -> str | None:
     """The encoding of a text file if it is not UTF-8: as named, or as its byte order mark says. None if it is UTF-8."""
     with path.open("rb") as file:
         start = file.read(256)
+    hidden = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+    if hidden is not None:
+        raise ValueError(f"{path} is a {hidden} file by its content: let its name end so, as in {path.stem}{_full(hidden, path)}")
     if encoding is None:
         marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
         if marked is None and start.count(0) > len(start) // 4:
@@ -152,6 +164,8 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
         raise ValueError("--query needs duckdb: pip install 'thrifty[replay]'") from None
     is_remote = database is not None and database.startswith(_POSTGRES)
     if database is not None and not is_remote and not Path(database).is_file():
+        if "://" in database:
+            raise ValueError(f"--from {_PASSWORD.sub('://', database)}: {in_a_query(database)}")
         raise ValueError(
             f"--from {database}: there is no such DuckDB file, and it is no URL such as postgresql://user@host/database"
         )
@@ -167,5 +181,19 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
                 raise ValueError(f"--query must be one select, got {query!r:.200}")
             connection.sql(query).write_parquet(str(path))
     except (duckdb.Error, RuntimeError) as error:
-        raise ValueError(f"--query {query!r:.200} failed: {_PASSWORD.sub('://', first_line(error))}") from None
+        reason = _PASSWORD.sub("://", first_line(error))
+        if "extension" in reason:
+            reason += " Install it where there is a network (INSTALL httpfs, for example), or copy the files here."
+        raise ValueError(f"--query {query!r:.200} failed: {reason}") from None
     return path
+
+
+def in_a_query(url: str) -> str:
+    """The remedy for files that are named by a URL.
+
+    >>> print(in_a_query("s3://logs/day.parquet"))
+    files elsewhere are read by a query: --query "select * from read_parquet('s3://logs/day.parquet')"
+    """
+    reader = "read_csv" if ".csv" in url else "read_parquet"
+    query = f"select * from {reader}('{_PASSWORD.sub('://', url)}')"
+    return f'files elsewhere are read by a query: --query "{query}"'

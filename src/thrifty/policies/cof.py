@@ -5,8 +5,10 @@ each how unlikely the data are if it is feasible. The candidate is the cheapest 
 threshold; R_i adds up over equally good arms instead of being blocked by them. All else is ours: the thresholds, the debit,
 acceptance, what is sampled meanwhile, and the case of unknown costs. `thrifty.policies.evidence` has the evidence.
 
-Let m be the means, each shrunk by one outcome of 1/2, and n the outcomes. `tail(E)` is the chance of error that evidence E leaves,
-at most exp(-E) / 2. `top` has the highest mean, e is the cheapest arm with m_e >= (1 - alpha) m_top, and T is the horizon.
+Let m be the means, each shrunk by one outcome of 1/2, and n the outcomes. Rewards of low variance, such as scores, count in all
+evidence for the successes and failures that they are worth (`posteriors.evidence_weight`). `tail(E)` is the chance of error that
+evidence E leaves, at most exp(-E) / 2. `top` has the highest mean, e is the cheapest arm with m_e >= (1 - alpha) m_top, and T is
+the horizon.
 
 1. i, cheaper than e, is *rejected* if patience (T / cheaper) (c_e - c_i) tail(R_i) <= min(n_i, n_top) ((1 - alpha) m_top - m_i):
    the looks at i have lost more than i may save. In other words, R_i has reached a threshold of ln T plus small terms. `cheaper`
@@ -44,7 +46,7 @@ from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, lowest_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.plans import PLAN, follow, make_plan, no_plan, observe, propensity
-from thrifty.policies.posteriors import PENDING, expected
+from thrifty.policies.posteriors import PENDING, evidence_weight, expected
 from thrifty.policies.selection import cheapest_feasible, highest, sort_by_price
 from thrifty.problem import Terms
 
@@ -63,6 +65,7 @@ class CofMemory(NamedTuple):
     order: Integers  # (K,) arms from the cheapest to the dearest
     prices: Floats  # (K,) costs divided by their range
     looks: Floats  # (K,) outcomes that have come or will
+    trials: Floats  # (K,) the successes and failures that these are worth as evidence
     means: Floats  # (K,) means, shrunk by one outcome of 1/2
     plan: Integers  # (2,) the arm to play, and for how many decisions more
 
@@ -83,8 +86,8 @@ def init_unknown_costs(terms):
 @builder
 def _remember(order):
     n_arms = order.size
-    prices, looks, means = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
-    return CofMemory(start_exploration(), order, prices, looks, means, no_plan())
+    prices, looks, trials, means = np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms)
+    return CofMemory(start_exploration(), order, prices, looks, trials, means, no_plan())
 
 
 @kernel
@@ -119,6 +122,7 @@ def _plan(terms, stats, memory):
     for arm in range(stats.size):
         seen = max(stats[arm].seen, 0.0)
         memory.looks[arm] = max(seen + expected(terms, stats, arm), 0.5)
+        memory.trials[arm] = evidence_weight(stats, arm) * memory.looks[arm]
         memory.means[arm] = (min(max(stats[arm].reward_sum, 0.0), seen) + 0.5) / (seen + 1.0)
     arm = decide(terms, memory)
     make_plan(terms, memory.plan, arm, memory.looks[arm])
@@ -141,16 +145,16 @@ def decide(terms, memory):
 @kernel
 def is_rejected(terms, memory, arm, top, fallback, cheaper):
     """Rule 1, of an arm that is cheaper than the fallback, and so below the floor by its mean."""
-    keep, looks, means = 1.0 - terms.alpha, memory.looks, memory.means
+    keep, looks, trials, means = 1.0 - terms.alpha, memory.looks, memory.trials, memory.means
     lost = terms.parameters.exchange * min(looks[arm], looks[top]) * (keep * means[top] - means[arm])
     ahead = (terms.horizon + terms.parameters.outset) / cheaper
     saving = terms.parameters.patience * ahead * (memory.prices[fallback] - memory.prices[arm])
     odds = lost / saving if saving > 0.0 else 1.0
     debit = terms.parameters.debit * math.log(max(means.size - 1, 1))
-    alone = -pair_evidence(keep, looks[arm], means[arm], looks[top], means[top]) - debit  # R_i is at least that
+    alone = -pair_evidence(keep, trials[arm], means[arm], trials[top], means[top]) - debit  # R_i is at least that
     if alone > 0.0 and tail(alone) <= odds:
         return True
-    return tail(infeasibility(keep, looks, means, arm, top, debit, odds)) <= odds
+    return tail(infeasibility(keep, trials, means, arm, top, debit, odds)) <= odds
 
 
 @kernel
@@ -178,8 +182,8 @@ def settle_doubts(terms, memory, arm, first, fallback, top):
 @kernel
 def failure_chance(terms, memory, arm, rival):
     """The chance that an arm is not good enough beside a rival."""
-    looks, means = memory.looks, memory.means
-    evidence = pair_evidence(1.0 - terms.alpha, looks[arm], means[arm], looks[rival], means[rival])
+    trials, means = memory.trials, memory.means
+    evidence = pair_evidence(1.0 - terms.alpha, trials[arm], means[arm], trials[rival], means[rival])
     return tail(evidence) if evidence >= 0.0 else 1.0 - tail(-evidence)
 
 
@@ -200,10 +204,10 @@ def quality_cost(terms, memory, arm, top):
 @kernel
 def variances(terms, memory, arm, rival):
     """Of an arm's mean, and of the floor that a rival sets, if the arm were on it."""
-    keep, looks, means = 1.0 - terms.alpha, memory.looks, memory.means
-    x = meeting_point(keep, looks[arm], means[arm], looks[rival], means[rival])
+    keep, trials, means = 1.0 - terms.alpha, memory.trials, memory.means
+    x = meeting_point(keep, trials[arm], means[arm], trials[rival], means[rival])
     own, other = max(x * (1.0 - x), _LEAST_VARIANCE), max(x * (keep - x), keep * keep * _LEAST_VARIANCE)
-    return own / looks[arm], other / looks[rival]
+    return own / trials[arm], other / trials[rival]
 
 
 @kernel

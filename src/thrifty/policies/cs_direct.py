@@ -51,8 +51,8 @@ def choose(terms, stats, memory, stream):
 @kernel
 def observe(terms, stats, memory, outcome):
     arm = outcome.arm
-    memory.upper[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0)
-    memory.lower[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, -1.0)
+    memory.upper[arm] = terms.parts.interval(terms, stats, arm, 1.0)
+    memory.lower[arm] = terms.parts.interval(terms, stats, arm, -1.0)
 
 
 @kernel
@@ -68,7 +68,9 @@ POLICY = Policy(
     rule_for_unknown_costs=Rule(choose, init, observe_unknown_costs),
     parameters={
         "interval": KernelParameter(
-            INTERVALS, default="kl", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
+            INTERVALS,
+            default="kl",
+            meaning="the confidence bounds: paper, hoeffding, kl, bernstein, mixture, or a file of your own",
         ),
         "limit": Number(1.0, "most pulls of a dearer arm for the test, in units of (T/K)^(2/3)", low=0.0),
         "cost_scale": COST_SCALE,

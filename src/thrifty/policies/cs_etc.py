@@ -56,9 +56,8 @@ def choose(terms, stats, memory, stream):
 @kernel
 def observe(terms, stats, memory, outcome):
     arm = outcome.arm
-    seen, reward_sum = stats[arm].seen, stats[arm].reward_sum
-    place(memory.upper, arm, terms.parts.interval(terms, seen, reward_sum, 1.0))
-    change(memory.lower, arm, terms.parts.interval(terms, seen, reward_sum, -1.0))
+    place(memory.upper, arm, terms.parts.interval(terms, stats, arm, 1.0))
+    change(memory.lower, arm, terms.parts.interval(terms, stats, arm, -1.0))
 
 
 @kernel

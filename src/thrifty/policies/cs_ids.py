@@ -17,6 +17,9 @@ Where nobody knows T, t + outset stands in for it after t decisions.
 Where costs are unknown, they are drawn from posteriors as well (`learnt_costs`), in shares of the range of the arms' mean costs,
 or of `cost_scale` if it is given, and v_a counts what a pull tells through its cost too.
 
+Exploration has a budget: an arm that costs more than the one with the least r is not explored once it has budget (T/K)^(2/3)
+outcomes. So exploring dearer arms costs at most about budget K^(1/3) T^(2/3) in any run. Forgetting renews the budget.
+
 A coin is kept until the outcomes of one of its arms have grown by a share of `plan`, but for four decisions at most: new draws see
 an unlikely optimum that the old ones did not see. Kept for a whole share, it left one run in thirty on the wrong arm to the end.
 
@@ -46,7 +49,7 @@ from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
 from thrifty.policies.exploration import next_due, start_exploration
-from thrifty.policies.information import best_of_two, certainly, least, worth_knowing_now
+from thrifty.policies.information import best_of_two, certainly, keep_budget, least, worth_knowing_now
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, draw_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
 from thrifty.policies.plans import PLAN
@@ -137,6 +140,7 @@ def _make_coin(terms, stats, memory, stream):
     renew_draws(terms, stats, memory, stream)
     tally_optima(terms, memory)
     weigh_arms(terms, memory, cost_unit(terms, stats) if memory.cost_sums.size > 0 else 1.0)
+    keep_budget(terms, stats, memory.regret, memory.information)
     arm = worth_knowing_now(terms, memory.regret, memory.information)
     if memory.regret[arm] > memory.regret[least(memory.regret)]:
         certainly(arm, memory.coin)
@@ -306,6 +310,7 @@ POLICY = Policy(
             0.7, "how much quality regret counts while deciding; below 1 the cheaper arm gets the benefit of the doubt", low=0.0
         ),
         "foresight": Number(0.5, "how much of the exploration that a horizon of T would need is done at once", low=0.0),
+        "budget": Number(2.0, "(T/K)^(2/3) times this many outcomes, and an arm dearer than the best is no more explored", low=0.0),
         "plan": PLAN,
         "outset": OUTSET,
         "pending": PENDING,

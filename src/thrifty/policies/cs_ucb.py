@@ -44,7 +44,7 @@ def choose(terms, stats, memory, stream):
 @kernel
 def observe(terms, stats, memory, outcome):
     arm = outcome.arm
-    place(memory.upper, arm, terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0))
+    place(memory.upper, arm, terms.parts.interval(terms, stats, arm, 1.0))
 
 
 @kernel
@@ -54,7 +54,7 @@ def observe_unknown_costs(terms, stats, memory, outcome):
 
 
 INTERVAL = KernelParameter(
-    INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, mixture, or a file of your own"
+    INTERVALS, default="paper", meaning="the confidence bounds: paper, hoeffding, kl, bernstein, mixture, or a file of your own"
 )
 
 POLICY = Policy(

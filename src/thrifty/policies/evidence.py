@@ -2,7 +2,7 @@
 
 Arm i has the mean m_i after n_i outcomes, and kl is the Kullback-Leibler divergence of two Bernoulli laws. The evidence against a
 statement is ln(highest likelihood of all / highest likelihood where the statement holds). Rewards between 0 and 1 are counted as
-fractions of a success; their true variance is smaller, so the evidence is too weak rather than too strong.
+fractions of a success; where they vary less, the caller counts them for more outcomes.
 
 *i is good enough beside j* means mu_i >= (1 - alpha) mu_j. Where one of the two is true by the means, the evidence against it is
 
@@ -48,13 +48,13 @@ def pair_evidence(keep, n_i, m_i, n_j, m_j):
 
 
 @kernel
-def infeasibility(keep, looks, means, arm, top, debit, odds):
+def infeasibility(keep, trials, means, arm, top, debit, odds):
     """R_i of an arm below the floor of the top arm; or more than that, as soon as `tail` of it is more than `odds`.
 
     Parameters
     ----------
     keep : 1 - alpha
-    looks, means : (K,) outcomes and means
+    trials, means : (K,) outcomes and means
     arm, top : i, and the arm with the highest mean
     debit : what a rival must have before it counts
     odds : the tail at which to stop, 1 to find the minimum
@@ -63,7 +63,7 @@ def infeasibility(keep, looks, means, arm, top, debit, odds):
     low, high = means[arm], keep * means[top]
     for _ in range(_STEPS):
         x = 0.5 * (low + high)
-        evidence, slope = _evidence_at(keep, looks, means, arm, x, debit)
+        evidence, slope = _evidence_at(keep, trials, means, arm, x, debit)
         if tail(evidence) > odds:
             return evidence
         if slope > 0.0:
@@ -74,16 +74,16 @@ def infeasibility(keep, looks, means, arm, top, debit, odds):
 
 
 @kernel
-def _evidence_at(keep, looks, means, arm, x, debit):
+def _evidence_at(keep, trials, means, arm, x, debit):
     """What R_i minimises, at x, and its derivative."""
-    evidence = looks[arm] * divergence(means[arm], x)
-    slope = looks[arm] * (x - means[arm]) / (x * (1.0 - x))
+    evidence = trials[arm] * divergence(means[arm], x)
+    slope = trials[arm] * (x - means[arm]) / (x * (1.0 - x))
     for rival in range(means.size):
         if keep * means[rival] > x:
-            own = looks[rival] * divergence(means[rival], x / keep)
+            own = trials[rival] * divergence(means[rival], x / keep)
             if own > debit:
                 evidence += own - debit
-                slope += looks[rival] * (x / keep - means[rival]) / (x * (1.0 - x / keep))
+                slope += trials[rival] * (x / keep - means[rival]) / (x * (1.0 - x / keep))
     return evidence, slope
 
 

@@ -4,9 +4,13 @@
 between, and the probability of the second.
 """
 
+import math
+
 import numpy as np
 
 from thrifty.compiled import kernel
+from thrifty.policies.posteriors import expected
+from thrifty.statistics import mean_cost
 
 
 @kernel
@@ -14,6 +18,31 @@ def certainly(arm, coin):
     """`arm`, with probability one."""
     coin[0], coin[1], coin[2] = arm, arm, 0.0
     return arm
+
+
+@kernel
+def keep_budget(terms, stats, regret, information):
+    """Forget the information of arms that have had their share of exploration.
+
+    These are arms that cost more than the one with the least regret, and have budget (T/K)^(2/3) outcomes, pending ones included.
+    So in every run in which no outcome is lost or forgotten, all exploration of dearer arms costs at most budget K^(1/3) T^(2/3),
+    in shares of the range of costs, and a few decisions more for each arm: a coin is kept for up to four.
+    """
+    best = least(regret)
+    ahead = terms.horizon + terms.parameters.outset
+    enough = terms.parameters.budget * (ahead / regret.size) ** (2.0 / 3.0)
+    for arm in range(regret.size):
+        looks = stats[arm].seen + expected(terms, stats, arm)
+        if looks >= enough and price_of(terms, stats, arm) > price_of(terms, stats, best):
+            information[arm] = 0.0
+
+
+@kernel
+def price_of(terms, stats, arm):
+    """What an arm costs. If that is not known: the mean of what was paid, and nothing before the first outcome."""
+    if not math.isnan(terms.costs[arm]):
+        return terms.costs[arm]
+    return mean_cost(stats, arm) if stats[arm].seen > 0.0 else 0.0
 
 
 @kernel

@@ -49,8 +49,8 @@ def choose(terms, stats, memory, stream):
 def _commit(terms, stats, memory):
     top = 0.0
     for arm in range(stats.size):
-        memory.upper[arm] = terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, 1.0)
-        top = max(top, terms.parts.interval(terms, stats[arm].seen, stats[arm].reward_sum, -1.0))
+        memory.upper[arm] = terms.parts.interval(terms, stats, arm, 1.0)
+        top = max(top, terms.parts.interval(terms, stats, arm, -1.0))
     return cheapest_feasible(memory.upper, memory.price, (1.0 - terms.alpha) * top)
 
 

@@ -125,6 +125,7 @@ CITATIONS = {
     "cs-etc": Citation("[Sinha2021] Algorithm 2, and Algorithm 3 where costs are unknown", ("Sinha2021",)),
     "one-shot-etc": Citation("[Sinha2021] section 4: the variant that commits once", ("Sinha2021",)),
     "cs-direct": Citation(f"{_HERE}. It is made for the problem of [Sinha2021]", ("thrifty", "Sinha2021")),
+    "cs-worth": Citation(f"{_HERE}. It explores as Algorithm 2 of [Sinha2021] does", ("thrifty", "Sinha2021")),
     "cof": Citation(
         f"{_HERE}. It is made after the abstract of [Juneja2026]; the rest of that work is not known to us",
         ("thrifty", "Juneja2026", "Sinha2021"),

@@ -13,6 +13,7 @@ from thrifty.policies import (
     cs_ids,
     cs_ts,
     cs_ucb,
+    cs_worth,
     elimination,
     one_shot_etc,
 )
@@ -30,6 +31,7 @@ _KNOWN = {
         cs_etc.POLICY,
         one_shot_etc.POLICY,
         cs_direct.POLICY,
+        cs_worth.POLICY,
         cof.POLICY,
         cs_exp3.POLICY,
         elimination.PE,

@@ -26,6 +26,7 @@ from thrifty.questions.contrasts import COST, REWARD, contrast, widening
 from thrifty.table import Table
 
 LEVEL = 0.05
+_ROUNDING = 1e-12  # of the means: a smaller difference is that of sums of equal prices
 MOST_ARMS = 40
 """Arms of a segment that are compared, those with the most rows."""
 
@@ -124,9 +125,12 @@ def _judged(pairs: list[_Pair], metric: int, name: str, p_name: str, widened: fl
     largest: Floats = np.zeros(pairs[0].estimates.traffic.size - 1)
     for place, pair in enumerate(pairs):
         found = contrast(pair.estimates, pair.arm, pair.other, metric=metric)
-        values[place], errors[place] = found.value, found.error
-        if found.error > 0.0:
-            largest = np.maximum(largest, np.abs(found.errors) / found.error)
+        means = pair.estimates.replicates["dr"][metric][0][[pair.arm, pair.other]]
+        rounding = _ROUNDING * float(np.abs(means).max())
+        values[place] = found.value if abs(found.value) > rounding else 0.0
+        errors[place] = found.error if found.error > rounding else 0.0
+        if errors[place] > 0.0:
+            largest = np.maximum(largest, np.abs(found.errors) / errors[place])
     largest = largest * widened
     half = float(np.quantile(largest, 1.0 - LEVEL)) * errors
     certain = np.where(np.abs(values) > 0.0, np.inf, 0.0)  # differences without an error, such as those of listed prices

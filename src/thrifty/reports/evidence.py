@@ -97,6 +97,7 @@ def less_or_more(row: dict[str, Any], name: str) -> str:
     value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
     if math.isnan(value):
         return "neither less nor more (what it is compared with is free)"
+    value, low, high = (0.0 if abs(each) < 0.0005 else each for each in (value, low, high))  # shown as 0.0%
     word = "less" if value >= 0.0 else "more"
     if low < 0.0 < high:
         return f"{abs(value):.1%} {word} ({-low:.1%} more to {high:.1%} less)"

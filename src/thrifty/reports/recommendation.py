@@ -60,8 +60,20 @@ def lead(found: Recommendation) -> str:
     return (
         f"With the choices below, {whole['rows']:,} requests like those of the log are expected to cost "
         f"{less_or_more(whole, 'saving')} than today, and quality to change by {change.text} points ({change.below}). "
-        f"{_against_best(whole)} How arms were chosen: {found.frontier.verdict}."
+        f"{_against_best(whole)} {_start(found, whole)}How arms were chosen: {found.frontier.verdict}."
     )
+
+
+def _start(found: Recommendation, whole: dict[str, Any]) -> str:
+    """What the warm start brings, in a sentence; empty without one."""
+    if not found.warm:
+        return ""
+    if whole["start"] <= -0.0005:
+        return (
+            "Routers start with what the log knows; from nothing, the same choices would be worth "
+            f"{-whole['start']:.1%} of cost more, their alpha kept or not: compare with --cold. "
+        )
+    return f"Routers start with what the log knows: that is worth {whole['start']:.1%} of cost against a start from nothing. "
 
 
 def _against_best(whole: dict[str, Any]) -> str:
@@ -153,11 +165,11 @@ def _fixed(found: Recommendation) -> str:
 
 def _limit(found: Recommendation) -> str:
     """What was done about alpha as a limit, in a sentence."""
-    if found.criteria.confidence == 0.0:
+    if found.criteria.share == 0.0:
         return "Alpha was no limit (--soft)."
     return (
         f"A candidate that gave up more of the best arm's quality than its alpha, learning included, in more than "
-        f"{1.0 - found.criteria.confidence:.0%} of the worlds is out (--confidence)."
+        f"{1.0 - found.criteria.share:.0%} of the worlds is out (--confidence)."
     )
 
 

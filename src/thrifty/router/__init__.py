@@ -4,7 +4,7 @@ from thrifty.actions import ACTIONS
 from thrifty.router.change_log import ConflictError
 from thrifty.router.decision import Decision, Reason
 from thrifty.router.explanation import Explanation
-from thrifty.router.restore import ColdDecisionError, LogRowError
+from thrifty.router.restore import ColdDecisionError, DecisionInFlightError, LogRowError
 from thrifty.router.rollout import RolloutStatus
 from thrifty.router.router import Router
 from thrifty.router.settings import Settings
@@ -14,6 +14,7 @@ __all__ = [
     "ColdDecisionError",
     "ConflictError",
     "Decision",
+    "DecisionInFlightError",
     "Explanation",
     "LogRowError",
     "Reason",

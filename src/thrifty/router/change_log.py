@@ -42,6 +42,17 @@ ArmChange = tuple[str, str | None, float | None]
 """An action, an arm and a price."""
 
 
+class Step(NamedTuple):
+    """From which state of an aspect a change led to which; a state is named by the change that made it first, 0 the one before all.
+
+    A change `enters` a state, and its undo leaves it again; the undo of an undo enters the same state again.
+    """
+
+    before: int
+    after: int
+    enters: bool
+
+
 class Inverse(NamedTuple):
     """What undoes a change: changes of arms (action, arm, price), and settings by name."""
 
@@ -59,7 +70,7 @@ class Inverse(NamedTuple):
 
 @dataclass
 class LoggedChange:
-    """One row of the log. `touched` has the values before and after of each aspect; `marks` the change that each stood at then.
+    """One row of the log. `touched` has the values before and after of each aspect; `steps` the states.
 
     `prices` are those of the arms that it retired: an arm that was added at another price and retired again has that one since.
     """
@@ -75,7 +86,7 @@ class LoggedChange:
     applied: bool
     touched: dict[Aspect, tuple[Any, Any]]
     prices: dict[str, float | None]
-    marks: dict[Aspect, int] = field(default_factory=dict)
+    steps: dict[Aspect, Step] = field(default_factory=dict)
     undone_by: int | None = None
 
 
@@ -86,7 +97,8 @@ class ChangeLog:
         self._journal, self._lock = journal, threading.Lock()
         self._known, self._upto = Configuration({}, {}), 0
         self._changes: OrderedDict[int, LoggedChange] = OrderedDict()
-        self._touches: dict[Aspect, deque[int]] = {}
+        self._states: dict[Aspect, deque[int]] = {}  # the states that were entered and not left, the present one last
+        self._moved_by: dict[tuple[Aspect, int], int] = {}  # the last change that entered or left a state
 
     def newest(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """The newest changes before a position, newest first, as plain values; `undo` is None where a change cannot be undone."""
@@ -125,19 +137,23 @@ class ChangeLog:
         if change.undone_by is not None:
             return f"it was undone already, by change {change.undone_by}"
         for aspect in change.touched:
-            top = self._top(aspect)
-            if top != change.marks[aspect]:
-                return f"{aspect_text(aspect)} was changed again, by change {top}: undo that first"
-        return self._retired_since(change)
+            later = self._later(aspect, change.steps[aspect].after)
+            if later is not None:
+                return f"{aspect_text(aspect)} was changed again, by change {later}: undo that first"
+        return self._gone_since(change)
 
-    def _retired_since(self, change: LoggedChange) -> str | None:
-        """Why nothing undoes a change that gives a price or the pin back to an arm which was retired since; None if none was."""
+    def _gone_since(self, change: LoggedChange) -> str | None:
+        """Why nothing undoes a change that gives something back to an arm which cannot take it since; None if each can.
+
+        A price needs an arm that is not retired, the pin one that is active.
+        """
         arms, wanted = self._known.arms, _inverse(change.touched).arms
         back = {arm for action, arm, _ in wanted if action == "resume"}
         for action, arm, _ in wanted:
-            if action in ("price", "pin") and arm not in back and arms.status[arms.index(arm)] == "retired":
+            gone = {"price": ("retired",), "pin": ("retired", "paused")}.get(action, ())
+            if arm not in back and gone and arms.status[arms.index(arm)] in gone:
                 status = "status", arm
-                return f"{aspect_text(status)} was changed again, by change {self._top(status)}: undo that first"
+                return f"{aspect_text(status)} was changed again, by change {self._entered_by(status)}: undo that first"
         return None
 
     def _inverse(self, change: LoggedChange) -> Inverse:
@@ -146,10 +162,25 @@ class ChangeLog:
         moved = tuple(("price", arm, price) for arm, price in change.prices.items() if arms.prices[arms.index(arm)] != price)
         return Inverse(_in_order([*inverse.arms, *moved]), inverse.settings)
 
-    def _top(self, aspect: Aspect) -> int:
-        """The last change of an aspect that was not undone; 0 if there is none."""
-        touches = self._touches.get(aspect)
-        return touches[-1] if touches else 0
+    def _now(self, aspect: Aspect) -> int:
+        """The state of an aspect now."""
+        states = self._states.get(aspect)
+        return states[-1] if states else 0
+
+    def _entered_by(self, aspect: Aspect) -> int:
+        """The change that entered the state of an aspect now; 0 if none has."""
+        return self._moved_by.get((aspect, self._now(aspect)), 0)
+
+    def _later(self, aspect: Aspect, state: int) -> int | None:
+        """The change to undo first on the way back to a state of an aspect; None if that is its state now."""
+        while state != self._now(aspect):
+            if state == 0 or state in self._states[aspect]:
+                return self._entered_by(aspect)
+            left_by = self._moved_by[aspect, state]
+            state = self._changes[left_by].steps[aspect].after
+            if state == self._now(aspect):
+                return left_by
+        return None
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -171,7 +202,8 @@ class ChangeLog:
         applied = [known.apply(action, its_body) for action, its_body in singles]
         if row.code == "create" and any(applied):  # of the router before it was deleted: nothing of it can be undone
             self._changes.clear()
-            self._touches.clear()
+            self._states.clear()
+            self._moved_by.clear()
         after = _aspects(known, singles)
         touched = {} if row.code in ("create", "delete") else _touched(before, after)
         alone = singles[0][1] if len(singles) == 1 else {}
@@ -199,15 +231,29 @@ class ChangeLog:
         if undone is not None:
             undone.undone_by = change.position
         for aspect in change.touched:
-            touches = self._touches.setdefault(aspect, deque(maxlen=MOST_CHANGES))
-            if undone is not None and touches and touches[-1] == undone.position:
-                touches.pop()
+            change.steps[aspect] = step = self._step(aspect, change, undone)
+            states = self._states.setdefault(aspect, deque(maxlen=MOST_CHANGES))
+            if step.enters:
+                states.append(step.after)
             else:
-                touches.append(change.position)
-            change.marks[aspect] = self._top(aspect)
+                states.pop()
+            self._moved_by[aspect, step.after if step.enters else step.before] = change.position
         self._changes[change.position] = change
         if len(self._changes) > MOST_CHANGES:
-            self._changes.popitem(last=False)
+            self._forget(*self._changes.popitem(last=False))
+
+    def _forget(self, position: int, change: LoggedChange) -> None:
+        for aspect, step in change.steps.items():
+            key = aspect, step.after if step.enters else step.before
+            if self._moved_by.get(key) == position:
+                del self._moved_by[key]
+
+    def _step(self, aspect: Aspect, change: LoggedChange, undone: LoggedChange | None) -> Step:
+        """Where a change leads: an undo back to where the undone change led from, any other to a new state."""
+        now, back = self._now(aspect), None if undone is None else undone.steps.get(aspect)
+        if back is None or back.after != now:
+            return Step(now, change.position, enters=True)
+        return Step(now, back.before, enters=not back.enters)
 
 
 _DEFAULTS = {each.name: each.default for each in described(Settings)}

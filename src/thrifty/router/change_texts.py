@@ -21,6 +21,15 @@ def aspect_text(aspect: Aspect) -> str:
     return {"status": f"arm {name}", "price": f"the price of {name}", "pin": "the pin", "setting": f"{name}"}[kind]
 
 
+def exact(value: float) -> str:
+    """A number as somebody wrote it: whoever confirms a change must see all of its digits.
+
+    >>> exact(0.00412345), exact(1234567.5), exact(0.1 + 0.2)
+    ('0.00412345', '1234567.5', '0.3')
+    """
+    return f"{value:.15g}"
+
+
 def change_text(
     action: str, singles: list[tuple[str, dict[str, Any]]], before: Values, after: Values, *, undoes: int | None = None
 ) -> str:
@@ -43,7 +52,9 @@ def _single_text(action: str, body: dict[str, Any], before: Values, after: Value
         changed = [f"{name} was changed from {_plain(old)} to {_plain(new)}" for name, old, new in pairs if old != new]
         return ", ".join(changed) or "settings were written again as they were"
     if action == "create":
-        return f"the router was made with {len(body['arms'])} arms and alpha {_plain(body['settings'].get('alpha'))}"
+        known = body.get("known")
+        start = f", and started with known outcomes of {known['source']}" if known else ""
+        return f"the router was made with {len(body['arms'])} arms and alpha {_plain(body['settings'].get('alpha'))}{start}"
     if action == "rollout":
         share = f" of {body['share']:.3g} of the keys" if body["to"] == "canary" else ""
         return f"the rollout was moved to {body['to']}{share}"
@@ -60,7 +71,10 @@ def _single_text(action: str, body: dict[str, Any], before: Values, after: Value
         return "no arm was pinned, and none is" if pinned is None else f"{pinned} is pinned no more"
     if action == "graduate":
         return f"{arm} is a newcomer no more"
-    return f"{arm} was {CHANGED[action]}" if action in CHANGED else action
+    if action not in CHANGED:
+        return action
+    unpinned = action in ("pause", "retire") and before.get(("pin", None)) == arm
+    return f"{arm} was {CHANGED[action]}{', so it is pinned no more' if unpinned else ''}"
 
 
 ACTION_TEXTS: dict[str, str] = {"delete": "the router was deleted", "declare": "the configuration file declared this"}
@@ -84,8 +98,8 @@ def _order_text(action: str, arm: str | None, price: float | None) -> str:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)
 
 
 def _price(price: float | None) -> str:
-    return "unknown" if price is None else f"{price:g}"
+    return "unknown" if price is None else exact(price)

@@ -46,7 +46,9 @@ def make_changes(
             check_version(router.name, before, version)
             changes = wanted(router.state)
             arms, settings = router.state.arms.copy(), router.state.settings
-        engine = try_changes(arms, settings, changes)
+            known = router.state.configuration
+            fallen_back, apart = known.fallback is not None, known.known is not None
+        engine = try_changes(arms, settings, changes, fallen_back=fallen_back, apart=apart)
         with router.lock:
             if router.state.version != before:
                 continue
@@ -86,6 +88,18 @@ def adjust(router: "Router", *, by: str = "", version: int | None = None, **valu
         return [] if settings == state.settings else [("settings", {**settings.to_dict(), "by": by})]
 
     make_changes(router, wanted, version=version)
+
+
+def delete(router: "Router", *, by: str = "", version: int | None = None) -> None:
+    """Write into the log that the router is no more; the log stays. With a `version`, a ConflictError if it has changed since.
+
+    In a shared log a row that deletes holds whatever came before it: stores list routers by it. So the version is taken first, by a
+    row that writes the settings as they are. What is changed without a version between the two is deleted as well.
+    """
+    if version is not None and router.log.journal is not None and router.log.journal.shared:
+        make_changes(router, lambda state: [("settings", {**state.settings.to_dict(), "by": by})], version=version)
+        version = None
+    make_changes(router, lambda _state: [("delete", {"by": by})], version=version)
 
 
 def undo(router: "Router", position: int, *, by: str = "", version: int | None = None) -> None:

@@ -29,6 +29,20 @@ def toss_of(router: str, key: str) -> float:
     return int.from_bytes(blake2b(f"{router}\0{key}".encode(), digest_size=6).digest(), "big") / 2.0**48
 
 
+BUCKETS = 1 << 20
+
+
+def bucket_of(router: str, key: str) -> int:
+    """A number below `BUCKETS` that depends on the names of a router and of a key alone, and not on the toss of the key.
+
+    It stands in the log, so that a test can count each key once. It names nobody: among a billion keys, a thousand have the same.
+
+    >>> bucket_of("sms", "customer-17")
+    958736
+    """
+    return int.from_bytes(blake2b(f"{router}\0{key}".encode(), digest_size=3, person=b"bucket").digest(), "big") % BUCKETS
+
+
 def choose(state: State, sequence: int, segment: Segment, eligible: ArmsAndPrices | None, *, in_canary: bool = True) -> Chosen:
     """Choose for the decision numbered `sequence`. Nothing is counted; only the rule's own memory moves on.
 
@@ -73,40 +87,81 @@ def _choose_baseline(state: State, segment: Segment, sequence: int, rule: RuleIn
 
 
 def _chance(state: State, segment: Segment, sequence: int, full: RuleInstance, arm: int) -> float:
-    """The probability that `_choose_routed`, asked now, would take an arm."""
-    segments, draws, newcomers = state.segments, state.settings.propensity_draws, _newcomers(state, full)
+    """The probability that `_choose_by_rule`, asked now, would take an arm."""
+    full, newcomers = _offered(state, segment, full)
     if not newcomers:
-        return full.chance(segments.sums, sequence, draws, full.arms.index(arm))
+        return _chance_of(state, sequence, full, arm)
     share, untried = state.settings.newcomer_share, _untried(state, newcomers)
     found = 0.0
-    if share < 1.0 and arm not in newcomers:
-        others = segments.rule(segment, _without(newcomers, (full.arms, full.prices)))
-        found += (1.0 - share) * others.chance(segments.sums, sequence, draws, others.arms.index(arm))
+    if share < 1.0:
+        others = state.segments.rule(segment, _without(newcomers, (full.arms, full.prices)))
+        found += (1.0 - share) * _chance_of(state, sequence, others, arm)
     if untried:
         return found + share * (arm == untried[0])
-    return found + share * full.chance(segments.sums, sequence, draws, full.arms.index(arm))
+    return found + share * _chance_of(state, sequence, full, arm)
+
+
+def _chance_of(state: State, sequence: int, rule: RuleInstance, arm: int) -> float:
+    """The same of one rule. While the budget spares arms, dispensable ones give way to the cheapest feasible arm."""
+    sums, draws = state.segments.sums, state.settings.propensity_draws
+    if arm not in rule.arms:
+        return 0.0
+    place = rule.arms.index(arm)
+    if not _is_tight(state):
+        return rule.chance(sums, sequence, draws, place)
+    rule.look(sums)
+    greedy = int(rule.facts[GREEDY])
+    if place != greedy:
+        return 0.0 if greedy >= 0 and rule.is_dispensable(place) else rule.chance(sums, sequence, draws, place)
+    kept = [other for other in range(len(rule.arms)) if other != greedy and not rule.is_dispensable(other)]
+    return min(max(1.0 - sum(rule.chance(sums, sequence, draws, other) for other in kept), 0.0), 1.0)
 
 
 def _choose_routed(state: State, segment: Segment, sequence: int, rule: RuleInstance) -> Chosen:
-    """What the holdout, newcomers, the rule and the budget make of a decision. In a canary the baseline is the holdout."""
-    settings, segments, tight = state.settings, state.segments, _is_tight(state)
-    held_out = settings.holdout and settings.mode != "canary" and (not tight or settings.guardrail == "on")
-    if held_out and segments.toss(STREAMS * sequence + 2) < settings.holdout:
+    """What the holdout makes of a decision, and the rule if it is not held out. In a canary the baseline is the holdout.
+
+    The probability of an arm is over both: that of being held out and of not.
+    """
+    settings, segments = state.settings, state.segments
+    held_out = settings.holdout if settings.mode != "canary" and (not _is_tight(state) or settings.guardrail == "on") else 0.0
+    if not held_out:
+        return _choose_by_rule(state, segment, sequence, rule)
+    if segments.toss(STREAMS * sequence + 2) < held_out:
         rule.look(segments.sums)
-        if rule.facts[GREEDY] >= 0 or settings.guardrail == "on":  # the guardrail needs a coin that nothing else decides
-            return int(rule.facts[BEST]), _HOLDOUT, 1.0, rule, ()
+        if _can_hold_out(state, rule):
+            best = int(rule.facts[BEST])
+            likely = held_out + (1.0 - held_out) * _chance(state, segment, sequence, rule, rule.arms[best])
+            return best, _HOLDOUT, likely, rule, ()
+    place, code, likely, chosen_by, graduates = _choose_by_rule(state, segment, sequence, rule)
+    if chosen_by is not rule:
+        rule.look(segments.sums)
+    if _can_hold_out(state, rule):
+        best = rule.arms[int(rule.facts[BEST])]
+        likely = (1.0 - held_out) * likely + held_out * (chosen_by.arms[place] == best)
+    return place, code, likely, chosen_by, graduates
+
+
+def _can_hold_out(state: State, rule: RuleInstance) -> bool:
+    """Whether a decision may be held out, by the last look: an arm is known to be feasible, or the guardrail needs a free coin."""
+    return bool(rule.facts[GREEDY] >= 0 or state.settings.guardrail == "on")
+
+
+def _choose_by_rule(state: State, segment: Segment, sequence: int, rule: RuleInstance) -> Chosen:
+    """What newcomers, the rule and the budget make of a decision."""
+    rule, newcomers = _offered(state, segment, rule)
+    if newcomers:
+        chosen = _choose_among_newcomers(state, segment, sequence, rule, newcomers)
+    else:
+        chosen = _ask(state, sequence, rule)
+    return _within_budget(state, segment, sequence, rule, chosen) if _is_tight(state) else chosen
+
+
+def _offered(state: State, segment: Segment, rule: RuleInstance) -> tuple[RuleInstance, set[int]]:
+    """The rule and its newcomers; without dear newcomers while the budget spares them."""
     newcomers = _newcomers(state, rule)
-    if not tight:
-        if newcomers:
-            return _choose_among_newcomers(state, segment, sequence, rule, newcomers)
-        return _ask(state, sequence, rule)
-    if newcomers and (dear := _dear_newcomers(state, segment, rule, newcomers)):
-        rule, newcomers = segments.rule(segment, _without(dear, (rule.arms, rule.prices))), newcomers - dear
-    if not newcomers:
-        return _within_budget(state, sequence, _ask(state, sequence, rule), ((1.0, rule),))
-    others = segments.rule(segment, _without(newcomers, (rule.arms, rule.prices)))
-    mixture = (settings.newcomer_share, rule), (1 - settings.newcomer_share, others)
-    return _within_budget(state, sequence, _choose_among_newcomers(state, segment, sequence, rule, newcomers), mixture)
+    if newcomers and _is_tight(state) and (dear := _dear_newcomers(state, segment, rule, newcomers)):
+        return state.segments.rule(segment, _without(dear, (rule.arms, rule.prices))), newcomers - dear
+    return rule, newcomers
 
 
 def _is_tight(state: State) -> bool:
@@ -146,23 +201,19 @@ def _dear_newcomers(state: State, segment: Segment, rule: RuleInstance, newcomer
     return {arm for arm in newcomers if costs[rule.arms.index(arm)] > limit}
 
 
-def _within_budget(state: State, sequence: int, chosen: Chosen, mixture: tuple[tuple[float, RuleInstance], ...]) -> Chosen:
+def _within_budget(state: State, segment: Segment, sequence: int, full: RuleInstance, chosen: Chosen) -> Chosen:
     """The choice, or the cheapest feasible arm instead of a dispensable one. All other arms are explored as ever.
 
-    `mixture` are the rules that may have chosen, with their probabilities. The cheapest feasible arm is taken whenever none of the
-    others that are not dispensable is.
+    The probability is over all that may choose: the rule with newcomers, which is `full`, and the one without.
     """
     place, _, likely, rule, graduates = chosen
     greedy = int(rule.facts[GREEDY])
     if greedy < 0 or (place != greedy and not rule.is_dispensable(place)):
         return chosen
-    if isnan(likely) or (likely >= 1.0 and len(mixture) == 1):
-        return greedy, _BUDGET, likely, rule, graduates
-    names = [arm for other, arm in enumerate(rule.arms) if other != greedy and not rule.is_dispensable(other)]
-    draws, sums, elsewhere = state.settings.propensity_draws, state.segments.sums, 0.0
-    for share, each in mixture:
-        elsewhere += share * sum(each.weigh(sums, sequence, draws, each.arms.index(arm)) for arm in names if arm in each.arms)
-    return greedy, _BUDGET, min(max(1.0 - elsewhere, 1.0 / (draws + 1)), 1.0), rule, graduates
+    if not isnan(likely) and (likely < 1.0 or _newcomers(state, full)):
+        least = 1.0 / (state.settings.propensity_draws + 1)
+        likely = max(_chance(state, segment, sequence, full, rule.arms[greedy]), least)
+    return greedy, _BUDGET, likely, rule, graduates
 
 
 def _choose_among_newcomers(state: State, segment: Segment, sequence: int, full: RuleInstance, newcomers: set[int]) -> Chosen:
@@ -170,8 +221,8 @@ def _choose_among_newcomers(state: State, segment: Segment, sequence: int, full:
     settings, segments, tight = state.settings, state.segments, _is_tight(state)
     others = segments.rule(segment, _without(newcomers, (full.arms, full.prices)))
     offered = segments.toss(STREAMS * sequence + 3) < settings.newcomer_share
-    untried = _untried(state, newcomers) if offered else []
-    if untried:
+    untried = _untried(state, newcomers)
+    if untried and offered:
         full.look(segments.sums)
         return full.arms.index(untried[0]), _NEWCOMER, settings.newcomer_share, full, ()
     rule, other, share = (full, others, settings.newcomer_share) if offered else (others, full, 1 - settings.newcomer_share)
@@ -179,8 +230,11 @@ def _choose_among_newcomers(state: State, segment: Segment, sequence: int, full:
     place = rule.choose(segments.sums, sequence, draws, tight=tight)
     arm = rule.arms[place]
     propensity = share * rule.facts[PROPENSITY]
-    if arm in other.arms:
-        propensity += (1 - share) * other.weigh(segments.sums, sequence, draws, other.arms.index(arm))
+    if arm in other.arms and not untried:  # a newcomer that was hardly tried has all of the other share
+        if tight:
+            propensity += (1 - share) * _chance_of(state, sequence, other, arm)
+        else:
+            propensity += (1 - share) * other.weigh(segments.sums, sequence, draws, other.arms.index(arm))
     greedy = int(rule.facts[GREEDY])
     best = rule.arms[greedy] if greedy >= 0 else -1
     seen = segments.sums.sums["seen"][0]

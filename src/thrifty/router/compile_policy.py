@@ -1,4 +1,4 @@
-"""Compile the kernels of a policy into the cache: `python -m thrifty.router.compile_policy POLICY known|unknown`."""
+"""Compile the kernels of a policy into the cache: `python -m thrifty.router.compile_policy POLICY known|unknown [apart]`."""
 
 import sys
 
@@ -7,9 +7,9 @@ def main(arguments: list[str]) -> int:
     """Compile, or say in one line why not."""
     from thrifty.router.engine import engine_for
 
-    spec, costs = arguments
+    spec, costs, *apart = arguments
     try:
-        engine_for(spec).code(costs == "known").load()
+        engine_for(spec, apart=bool(apart)).code(costs == "known").load()
     except ValueError as error:  # one line already
         print(error, file=sys.stderr)
         return 1

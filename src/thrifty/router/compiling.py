@@ -89,29 +89,31 @@ class Job(threading.Event):
 class Compiler:
     """Compiles policies in child processes, one at a time, and then loads them here.
 
-    One job is a policy by its specification and whether costs are known.
+    One job is a policy by its specification, whether costs are known, and whether statistics are kept apart.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: dict[tuple[str, bool], Job] = {}
+        self._jobs: dict[tuple[str, bool, bool], Job] = {}
         self._turn = threading.Lock()
 
-    def start(self, spec: str, known_costs: bool, load: Callable[[], None]) -> Job:
+    def start(self, what: tuple[str, bool, bool], load: Callable[[], None]) -> Job:
         """Compile in the background, then call `load`."""
         with self._lock:
-            job = self._jobs.get((spec, known_costs))
+            job = self._jobs.get(what)
             if job is None:
-                job = self._jobs[spec, known_costs] = Job()
-                run = threading.Thread(target=self._run, args=(spec, known_costs, load, job), name="thrifty-compile", daemon=True)
+                job = self._jobs[what] = Job()
+                run = threading.Thread(target=self._run, args=(what, load, job), name="thrifty-compile", daemon=True)
                 run.start()
             return job
 
-    def _run(self, spec: str, known_costs: bool, load: Callable[[], None], job: Job) -> None:
+    def _run(self, what: tuple[str, bool, bool], load: Callable[[], None], job: Job) -> None:
+        spec, known_costs, apart = what
+        words = ["known" if known_costs else "unknown", *(["apart"] if apart else [])]
         try:
             with self._turn:
                 done = subprocess.run(
-                    [sys.executable, "-m", "thrifty.router.compile_policy", spec, "known" if known_costs else "unknown"],
+                    [sys.executable, "-m", "thrifty.router.compile_policy", spec, *words],
                     env={**os.environ, "THRIFTY_CACHE": str(cache_folder().parent), "THRIFTY_COMPILE": "wait"},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -128,7 +130,7 @@ class Compiler:
         finally:
             job.set()
             with self._lock:
-                self._jobs.pop((spec, known_costs), None)
+                self._jobs.pop(what, None)
 
 
 COMPILER = Compiler()

@@ -1,9 +1,11 @@
 """The configuration of a router, derived from the changes in its log: its arms and its settings."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from thrifty.actions import ACTIONS
 from thrifty.router.arms import Arms
+from thrifty.router.known_start import KnownStart
 
 NOTES = ("by", "undoes", "if_version")
 """What the body of a change says besides the change: who asked, which change it undoes, which version it was meant for."""
@@ -12,11 +14,13 @@ NOTES = ("by", "undoes", "if_version")
 class Configuration:
     """Arms and settings, as rows of the log change them; the same for live calls, restarts, replicas and exports.
 
-    `values` are the settings as they stand in the log. `version` is how often anything was changed.
+    `values` are the settings as they stand in the log. `version` is how often anything was changed. `known` is what the router
+    started with, or None; `known_left` is the same without the arms in `reset`, which were reset since.
     """
 
-    def __init__(self, arms: dict[str, float | None], values: dict[str, Any]) -> None:
+    def __init__(self, arms: dict[str, float | None], values: dict[str, Any], known: KnownStart | None = None) -> None:
         self.arms, self.values = Arms(arms), values
+        self.start_from(known)
         self.version, self.deleted = 0, False
         self.fallback: dict[str, Any] | None = None  # what the guardrail wrote, until a person moves the rollout on
 
@@ -29,6 +33,7 @@ class Configuration:
             if self.version and not self.deleted:
                 return False
             self.arms, self.values, self.deleted, self.fallback = Arms(body["arms"]), body["settings"], False, None
+            self.start_from(KnownStart.read(body["known"]) if body.get("known") else None)
         elif action == "delete":
             self.deleted = True
         elif action == "settings":
@@ -42,18 +47,25 @@ class Configuration:
         elif action in ACTIONS:
             if not self.arms.allows(action, body["arm"], body["price"]):
                 return False
-            if action != "reset":
+            if action == "reset":
+                self.start_from(self.known, self.reset.union(self.arms.names if body["arm"] is None else [body["arm"]]))
+            else:
                 self.arms.change(action, body["arm"], body["price"])
         else:
             return False
         self.version += 1
         return True
 
+    def start_from(self, known: KnownStart | None, reset: Iterable[str] = ()) -> None:
+        """Have started with known outcomes, apart from those of arms that were reset."""
+        self.known, self.reset = known, frozenset(reset)
+        self.known_left = known.without(self.reset) if known is not None and self.reset else known
+
     def copy(self) -> "Configuration":
         """The same configuration, to be changed apart."""
         other = Configuration({}, dict(self.values))
         other.arms, other.version, other.deleted = self.arms.copy(), self.version, self.deleted
-        other.fallback = self.fallback
+        other.fallback, other.known, other.reset, other.known_left = self.fallback, self.known, self.reset, self.known_left
         return other
 
 

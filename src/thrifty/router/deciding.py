@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.router.arms import ArmsAndPrices
 from thrifty.router.changing import add_change
-from thrifty.router.choice import choose, toss_of
+from thrifty.router.choice import bucket_of, choose, toss_of
 from thrifty.router.decision import Decision
-from thrifty.router.records import CODES, Key, Note
+from thrifty.router.records import CODES, Key
+from thrifty.router.rows import note_of
 from thrifty.router.settings import checked_segment, checked_text
-from thrifty.router.state import State
 from thrifty.store.log import DECISION, Row
 
 if TYPE_CHECKING:
@@ -69,7 +69,10 @@ def _decide(
     state, settings, clock = router.state, router.state.settings, router.state.clock
     key, segments = (state.replica, state.sequence + 1), state.segments
     count, node = segments.sums.count, segments.known(segment) or segments.obtain(segment)
-    in_canary = settings.mode != "canary" or _is_in_canary(state, group_key or request_id or state.own_id(key[1]))
+    in_canary, bucket = True, None
+    if settings.mode == "canary":
+        in_canary = toss_of(state.name, group_key or state.own_id(key[1])) < settings.canary_share
+        bucket = None if group_key is None else bucket_of(state.name, group_key)
     try:
         place, why, likely, rule, graduates = choose(state, key[1], node, choice, in_canary=in_canary)
     except Exception:
@@ -79,11 +82,12 @@ def _decide(
         router.log.made_segments(state, count)
     name, price, code, arm = rule.names[place], rule.prices[place], CODES[why], rule.arms[place]
     at, shadow, detail = clock.time(), settings.mode == "shadow", None
-    if choice is not None or context is not None or shadow or node.name != segment:
-        detail = _detail(state.arms.names, choice, context, shadow, None if node.name == segment else node.name)
+    if choice is not None or context is not None or shadow or node.name != segment or bucket is not None:
+        names, counted = state.arms.names, None if node.name == segment else node.name
+        detail = _detail(names, choice, context=context, shadow=shadow, counted=counted, bucket=bucket)
     propensity = None if likely != likely else likely  # NaN
     row = _new(Row, (DECISION, *key, at, segment, request_id, name, propensity, price, code, detail))
-    note = None if request_id is None and detail is None else Note(request_id, segment, detail)
+    note = None if request_id is None and detail is None else note_of(row)
     due, cost, version = clock.monotonic() + settings.deadline_s, nan if price is None else price, state.configuration.version
     slot = state.apply_decision(key, (node.number, arm, arm, why, version, at, due, likely, cost, not shadow), note)
     decision = Decision(state.own_id(key[1]), name, code, likely, segment, version, rule)
@@ -93,11 +97,6 @@ def _decide(
         add_change(router, "graduate", {"arm": state.arms.names[each]}, None)
     router.moved_on()
     return decision
-
-
-def _is_in_canary(state: State, key: str) -> bool:
-    """Whether a key is routed in a canary. A larger share keeps the keys of a smaller one."""
-    return toss_of(state.name, key) < state.settings.canary_share
 
 
 def check_request(
@@ -121,7 +120,9 @@ def check_request(
     return choice, None if context is None else _checked_context(context)
 
 
-def _detail(names: list[str], choice: ArmsAndPrices | None, context: Any, shadow: bool, counted: str | None) -> str:
+def _detail(
+    names: list[str], choice: ArmsAndPrices | None, *, context: Any, shadow: bool, counted: str | None, bucket: int | None
+) -> str:
     found: dict[str, Any] = {}
     if choice is not None:
         found["eligible"] = [[names[arm], price] for arm, price in zip(*choice, strict=True)]
@@ -131,6 +132,8 @@ def _detail(names: list[str], choice: ArmsAndPrices | None, context: Any, shadow
         found["counted"] = counted
     if context is not None:
         found["context"] = context
+    if bucket is not None:
+        found["bucket"] = bucket  # the last one: `note_of` relies on it
     return json.dumps(found)
 
 

@@ -10,7 +10,7 @@ from thrifty.router.rule_instance import RuleInstance
 
 MEANINGS = {
     "exploit": "the cheapest arm whose mean reward clears the floor",
-    "explore": "the rule wants to know more about this arm",
+    "explore": "not the cheapest arm that clears the floor: the rule wants to know more about this one, or holds it worth more",
     "only": "no other arm is eligible",
     "newcomer": "an arm that was added while running is being tried",
     "holdout": "this decision belongs to the holdout share, which takes the best arm whatever it costs",
@@ -82,8 +82,8 @@ class Decision:
     ----------
     id : to be given back with the outcome
     arm : the arm to use
-    propensity : the probability of this arm, given what was known; for the holdout and all others, given the group as well, and for
-        a canary over both groups, as if the key were random
+    propensity : the probability of this arm, given what was known: over the holdout and all others, and in a canary over both
+        groups, as if the key were random
     explored : whether it was chosen to learn rather than for what is known
     code : why, in one word; one of `MEANINGS`
     version : how often the router's arms had been changed

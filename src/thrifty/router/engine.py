@@ -12,7 +12,7 @@ import numpy as np
 
 from thrifty.compiled import interpreted
 from thrifty.fingerprint import fingerprint
-from thrifty.forgetting import Forgetting
+from thrifty.forgetting import KEEP_APART, Forgetting
 from thrifty.policies import Policy, policy
 from thrifty.policies.binding import explaining_refusals
 from thrifty.policies.contract import RuleTerms
@@ -75,9 +75,9 @@ def _shared_kernel(drive: Callable[..., Any], kind: str) -> Kernel:
 class RuleCode:
     """The kernels of one policy with known or with unknown costs, for any number of arms."""
 
-    def __init__(self, chosen: Policy, spec: str, known_costs: bool) -> None:
-        self.policy, self.known_costs, self._spec = chosen, known_costs, spec
-        self.counting = counting_for(chosen.forgetting)
+    def __init__(self, chosen: Policy, spec: str, known_costs: bool, *, forgetting: Forgetting) -> None:
+        self.policy, self.known_costs, self.forgetting, self._spec = chosen, known_costs, forgetting, spec
+        self.counting = counting_for(forgetting)
         example = _example_terms(known_costs)
         rule, parts, numbers = chosen.rule_under(example), chosen.parts(), chosen.numbers(example)
         self._parameters = namedtuple("Parameters", numbers)  # type: ignore[misc]
@@ -115,7 +115,7 @@ class RuleCode:
         if mode == "wait" or cached:
             self.load()
             return None
-        return COMPILER.start(self._spec, self.known_costs, self.load)
+        return COMPILER.start((self._spec, self.known_costs, self.forgetting is KEEP_APART), self.load)
 
     def load(self) -> None:
         """Load or compile all kernels here; a ValueError of one line where the compiler refuses a user's rule."""
@@ -125,11 +125,14 @@ class RuleCode:
 
 
 class Engine:
-    """A policy at work in a router: its forgetting, and its code for known and for unknown costs."""
+    """A policy at work in a router: its forgetting, and its code for known and for unknown costs.
 
-    def __init__(self, spec: str) -> None:
+    With `apart`, statistics that forget nothing are kept in a table of their own: see `KEEP_APART`.
+    """
+
+    def __init__(self, spec: str, *, apart: bool = False) -> None:
         self.spec, self.policy = spec, policy(spec)
-        self.forgetting = self.policy.forgetting
+        self.forgetting = KEEP_APART if apart and not self.policy.forgetting.forgets else self.policy.forgetting
         self.counting = counting_for(self.forgetting)
         self.weighs_outcomes = self.policy.rule.weighs_outcomes
         self._codes: dict[bool, RuleCode] = {}
@@ -139,9 +142,12 @@ class Engine:
         found = self._codes.get(known_costs)
         if found is None:
             with _making:
-                found = self._codes.get(known_costs) or RuleCode(self.policy, self.spec, known_costs)
+                found = self._codes.get(known_costs) or self._make_code(known_costs)
                 self._codes = {**self._codes, known_costs: found}
         return found
+
+    def _make_code(self, known_costs: bool) -> RuleCode:
+        return RuleCode(self.policy, self.spec, known_costs, forgetting=self.forgetting)
 
     def prepare(self, arms_and_prices: ArmsAndPrices) -> Job | None:
         """Load or compile the code for these arms; see `RuleCode.prepare`. A ValueError where the policy cannot work with them."""
@@ -161,20 +167,20 @@ class Engine:
         return fingerprint(choose_arm, functions, self.policy.parts())
 
 
-_engines: WeakValueDictionary[tuple[str, tuple[str, ...]], Engine] = WeakValueDictionary()
+_engines: WeakValueDictionary[tuple[str, tuple[str, ...], bool], Engine] = WeakValueDictionary()
 """Engines that a router uses. One that no router uses any more is freed, or memory would grow with every policy ever tried."""
 
 _recent: deque[Engine] = deque(maxlen=32)
 """Engines that were asked for last: a log in which the policy changes to and fro asks for the same ones again and again."""
 
 
-def engine_for(spec: str) -> Engine:
+def engine_for(spec: str, *, apart: bool = False) -> Engine:
     """The engine of a policy by its specification; made once, and anew when a file that it was read from has changed."""
-    key = spec, policy(spec).sources
+    key = spec, policy(spec).sources, apart
     with _making:
         engine = _engines.get(key)
         if engine is None:
-            engine = _engines[key] = Engine(spec)
+            engine = _engines[key] = Engine(spec, apart=apart)
         if engine not in _recent:
             _recent.append(engine)
         return engine
@@ -191,7 +197,7 @@ class _Rehearsal:
         self._code = code
         terms = _example_terms(code.known_costs)
         numbers = code.policy.numbers(terms)
-        self._sums = SegmentSums(2, code.policy.forgetting)
+        self._sums = SegmentSums(2, code.forgetting)
         self._sums.add(-1)
         if self._sums.recollections is not None:
             self._sums.remember(0)

@@ -21,7 +21,8 @@ class ArmExplanation:
     """One arm of a segment. `pending` are decisions without an outcome.
 
     `mean` rests on the outcomes that are `remembered`, all of them unless the policy forgets, and on `borrowed` ones: what those of
-    other segments are worth. `low` and `high` bound it with probability 0.95.
+    other segments are worth. `known` outcomes were known when the router started: they are no `outcomes` of its own, and are among
+    those remembered as long as the policy has not forgotten them. `low` and `high` bound it with probability 0.95.
     """
 
     arm: str
@@ -32,6 +33,7 @@ class ArmExplanation:
     pending: int
     remembered: float
     borrowed: float
+    known: int
     reward_sum: float
     mean: float | None
     low: float
@@ -47,7 +49,8 @@ class Explanation:
 
     `chosen` is the cheapest arm whose mean clears the floor; `saved` is what the outcomes so far cost less than the same number
     from the best arm would have, at what that arm cost in each segment below this one. With a holdout or in a canary, `measured`
-    compares the groups of the whole router by outcomes, mean reward and mean cost.
+    compares the groups of the whole router by outcomes, mean reward and mean cost. `known_from` is where outcomes come from that
+    the router started with; empty if there are none.
     """
 
     segment: str
@@ -60,6 +63,7 @@ class Explanation:
     why: str
     saved: float
     measured: dict[str, dict[str, float | None]] | None
+    known_from: str
     arms: tuple[ArmExplanation, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +80,7 @@ class Explanation:
             cost = "unknown" if arm.cost is None else f"{arm.cost:g}"
             outcomes = f"{arm.outcomes} outcomes" + (f", {arm.remembered:g} remembered" if arm.remembered != arm.outcomes else "")
             outcomes += f", {arm.borrowed:g} borrowed" if arm.borrowed else ""
+            outcomes += f", {arm.known} known from {self.known_from}" if arm.known else ""
             lines.append(f"  {arm.arm:<{width}}  {mean:<26} cost {cost:<8} {outcomes}, {arm.pending} pending  {' '.join(marks)}")
         lines.append(f"  saved so far: {self.saved:.6g}")
         for group, measured in (self.measured or {}).items():
@@ -88,13 +93,16 @@ def explain_segment(state: State, name: str) -> Explanation:
     arms, settings, segments = state.arms, state.settings, state.segments
     segment = segments.nearest(name)
     rule = segments.look(segment)
-    floor, known = float(rule.facts[FLOOR]), rule.facts[GREEDY] >= 0
-    best = arms.names[rule.arms[int(rule.facts[BEST])]] if known else None
-    chosen = arms.names[rule.arms[int(rule.facts[GREEDY])]] if known else None
+    floor, learnt = float(rule.facts[FLOOR]), rule.facts[GREEDY] >= 0
+    best = arms.names[rule.arms[int(rule.facts[BEST])]] if learnt else None
+    chosen = arms.names[rule.arms[int(rule.facts[GREEDY])]] if learnt else None
     effective = rule.effective()
     own, recent = segments.statistics(segment.number), segments.sums.recent[segment.number].tolist()
+    start = state.configuration.known_left
+    known = [0 if start is None else start.below(segment.name, name) for name in arms.names]
     found = [
-        _explain_arm(arms, arm, own[arm], recent[arm], effective.get(arm, recent[arm][:5]), floor) for arm in range(len(arms.names))
+        _explain_arm(arms, arm, own[arm], recent[arm], effective.get(arm, recent[arm][:5]), floor, known[arm])
+        for arm in range(len(arms.names))
     ]
     instead = "" if segment.name == name else segment.name or "all segments"
     fixed, reason = _fixed(state, best)
@@ -107,14 +115,15 @@ def explain_segment(state: State, name: str) -> Explanation:
         best_arm=best,
         chosen=fixed or chosen,
         why=reason or _why(best, chosen, floor, instead),
-        saved=saved_against(*segments.sums.used(), segment.number, rule.arms[int(rule.facts[BEST])]) if known else 0.0,
+        saved=saved_against(*segments.sums.used(), segment.number, rule.arms[int(rule.facts[BEST])]) if learnt else 0.0,
         measured=_measured(state.groups) if settings.holdout or settings.mode == "canary" else None,
+        known_from="" if start is None or not start.outcomes else start.source,
         arms=tuple(found),
     )
 
 
 def _explain_arm(
-    arms: Arms, arm: int, own: tuple[Any, ...], recent: tuple[Any, ...], effective: tuple[Any, ...], floor: float
+    arms: Arms, arm: int, own: tuple[Any, ...], recent: tuple[Any, ...], effective: tuple[Any, ...], floor: float, known: int
 ) -> ArmExplanation:
     sent, pending, seen, reward_sum, spent, _, _, priced = own
     weight, won, paid = (max(number, 0.0) for number in effective[2:5])
@@ -122,7 +131,7 @@ def _explain_arm(
     mean = won / weight if weight else None
     width = _radius(LEVEL, weight) if weight else 1.0
     price = arms.prices[arm]
-    learnt = paid / weight if weight and priced else None
+    learnt = paid / weight if weight and (priced or known) else None
     return ArmExplanation(
         arm=arms.names[arm],
         status=arms.status[arm],
@@ -132,6 +141,7 @@ def _explain_arm(
         pending=pending,
         remembered=round(remembered, 1),
         borrowed=round(weight - remembered, 1),
+        known=known,
         reward_sum=reward_sum,
         mean=mean,
         low=max(mean - width, 0.0) if mean is not None else 0.0,

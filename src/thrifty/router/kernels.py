@@ -85,8 +85,8 @@ def combine(frame, sums, recent, parents, segment):
     decisions = 0
     for place in range(effective.size):
         arm = arms[place]
-        decisions += sums[segment, arm].sent
         take_level(recent[segment, arm], unpriced and not forgets, effective[place])
+        decisions += max(sums[segment, arm].sent, effective[place].sent)
     frame.progress[DECISIONS] = decisions
     below, above, apart = segment, parents[segment], 0.0
     while above >= 0 and frame.scalars[BORROWS] != 0.0:
@@ -107,6 +107,7 @@ def take_level(known, impute, target):
     """
     copy_sums(known, target)
     target.seen = max(known.seen, 0.0)
+    target.sent = max(known.sent, int(target.seen) + known.pending)  # outcomes that were known beforehand count as decisions, too
     target.reward_sum = min(max(known.reward_sum, 0.0), target.seen)
     target.cost_sum = max(known.cost_sum, 0.0)
     target.reward_squares = min(max(known.reward_squares, 0.0), target.reward_sum)

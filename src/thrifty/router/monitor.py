@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from thrifty.router.lags import Lags
 from thrifty.router.records import ARRIVED, CODES, GROUPS
-from thrifty.router.segments import path_of
 from thrifty.router.sequential import RECENT_OUTCOMES, DropTest, Mean, ratios_of
+from thrifty.router.settings import path_of
 from thrifty.router.state import State
 
 LOOK_S = 5.0

@@ -13,7 +13,7 @@ from thrifty.compiled import interpreted
 from thrifty.intervals import radius
 from thrifty.router.arms import Arms, ArmsAndPrices
 from thrifty.router.change_log import RESET_STAYS
-from thrifty.router.change_texts import CHANGED
+from thrifty.router.change_texts import CHANGED, exact
 from thrifty.router.explanation import LEVEL
 from thrifty.router.outlook import Look, Looker, SumsCopy
 from thrifty.router.rehearsal import Change, try_changes
@@ -49,11 +49,15 @@ class Expected(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The router as it is or would be: its arms, its settings, and the arms whose statistics would be gone."""
+    """The router as it is or would be: its arms, its settings, and the arms whose statistics would be gone.
+
+    With `baseline` it is about traffic that takes the baseline: all of it after a fallback, the keys outside of a canary.
+    """
 
     arms: Arms
     settings: Settings
     forgotten: frozenset[int] = frozenset()
+    baseline: bool = False
 
     def choice(self, n_known: int) -> ArmsAndPrices:
         """The arms that something is known about, at their prices."""
@@ -86,13 +90,17 @@ def preview(
     if action not in PREVIEWS:
         raise ValueError(f"action must be one of {', '.join(PREVIEWS)}, got {action!r:.80}")
     copied = router.outlook.copy(router, max_age_s=max_age_s)
-    now, then = Plan(copied.arms, copied.settings), _planned(copied, action, arm, price, alpha)
+    fallen_back = copied.fallback and copied.settings.mode != "shadow"
+    now = Plan(copied.arms, copied.settings, baseline=fallen_back)
+    then = _planned(copied, action, arm, price, alpha)._replace(baseline=fallen_back)
     numbers, weights, covered = busiest(copied, segment)
     looks = [_looks(copied, plan, numbers) for plan in (now, then)]
     before, after = (expected(plan, each, weights) for plan, each in zip((now, then), looks, strict=True))
     moved = sum(_taken(now, one) != _taken(then, other) for one, other in zip(*looks, strict=True))
     facts = {"segments": len(numbers), "segments_moved": moved, "covered": covered}
-    text = _text(copied, (action, arm), (before, after), (moved, len(numbers)), then) + _caveat(copied)
+    when = _when(action, arm, now, then)
+    text = _text(now, (action, arm), (before, after), (moved, len(numbers)), when)
+    text += _caveat(now, then) or _share_text((now, then), looks, weights)
     why_not = RESET_STAYS if action == "reset" else None
     return {
         "text": text if why_not is None else f"{text}. This cannot be undone: {why_not}",
@@ -151,10 +159,15 @@ def _looks(copied: SumsCopy, plan: Plan, numbers: list[int]) -> list[Look | None
 
 
 def _taken(plan: Plan, look: Look | None) -> int | None:
-    """The arm that is taken: the pinned one, or the cheapest that clears the floor."""
+    """The arm that is taken: the pinned one; else the baseline, or the best arm for it; else the cheapest that clears the floor."""
     if plan.arms.pinned is not None:
         return plan.arms.pinned
-    return None if look is None or look.chosen is None else look.arms[look.chosen]
+    if plan.baseline:
+        named = plan.arms.find(plan.settings.baseline)
+        if named is not None and plan.arms.status[named] == "active":
+            return named
+    place = None if look is None else look.best if plan.baseline else look.chosen
+    return None if look is None or place is None else look.arms[place]
 
 
 def expected(plan: Plan, looks: list[Look | None], weights: Any) -> Expected:
@@ -178,48 +191,66 @@ def _numbers(look: Look | None, arm: int | None) -> tuple[float, float, float] |
     return look.means[place], float(_radius(LEVEL, look.outcomes[place])), look.costs[place]
 
 
-def _text(
-    copied: SumsCopy, asked: tuple[str, str | None], both: tuple[Expected, Expected], moved: tuple[int, int], then: Plan
-) -> str:
+def _text(now: Plan, asked: tuple[str, str | None], both: tuple[Expected, Expected], moved: tuple[int, int], when: str) -> str:
     (action, arm), (before, after) = asked, both
-    when = _when(action, arm, then)
     if action == "add":
-        share = f"{copied.settings.newcomer_share:.0%}"
+        if now.arms.pinned is not None:
+            return f"{arm} would be added, and tried once {now.arms.names[now.arms.pinned]} is pinned no more"
+        share = f"{now.settings.newcomer_share:.0%}"
         offered = f"{arm} would be tried in up to {share} of decisions until {NEWCOMER_OUTCOMES} of its outcomes are known"
         return f"{offered}; until then nothing else changes"
     if moved[0] == 0:
         same = f"the chosen arm stays {before.arm}" if before.arm else "the chosen arms stay the same"
-        if before.quality is None:
+        if before.quality is None and before.arm is None:
             return f"{when} nothing is known yet about what would be chosen"
         return f"{when} {same}: {_difference(before, after)}"
-    if after.quality is None:
-        return f"{when} the router would have to learn again which arm is good enough"
     if after.arm is not None:
         return f"{when} the chosen arm would be {after.arm}: {_difference(before, after)}"
+    if after.quality is None:
+        return f"{when} the router would have to learn again which arm is good enough"
     return f"{when} {moved[0]} of {moved[1]} segments would take another arm: {_difference(before, after)}"
 
 
-def _caveat(copied: SumsCopy) -> str:
-    """What keeps a change from showing in the traffic."""
-    if copied.fallback:
-        return "; the router has fallen back to its baseline, so this shows once the rollout is moved on"
-    if copied.settings.mode == "shadow":
+def _caveat(now: Plan, then: Plan) -> str:
+    """What keeps a change of the policy's choice from showing in the traffic."""
+    if now.settings.mode == "shadow":
         return "; in shadow mode the caller keeps its own choice"
-    return f"; in {copied.settings.canary_share:.3g} of the keys, the canary" if copied.settings.mode == "canary" else ""
+    if not now.baseline:
+        return ""
+    if then.arms.pinned is not None:
+        return "; the router has fallen back to its baseline, and a pin goes before that"
+    return "; the router has fallen back to its baseline: what the policy would choose shows once the rollout is moved on"
 
 
-def _when(action: str, arm: str | None, then: Plan) -> str:
+def _share_text(plans: tuple[Plan, Plan], looks: list[list[Look | None]], weights: Any) -> str:
+    """In a canary: of which share of the keys this is said, and what it does to the others."""
+    settings = plans[0].settings
+    if settings.mode != "canary" or all(plan.arms.pinned is not None for plan in plans):
+        return ""
+    others = [plan._replace(baseline=True) for plan in plans]
+    taken = [[_taken(plan, look) for look in each] for plan, each in zip(others, looks, strict=True)]
+    before, after = (expected(plan, each, weights) for plan, each in zip(others, looks, strict=True))
+    text = f"; in {settings.canary_share:.3g} of the keys, the canary"
+    if taken[0] != taken[1]:
+        return f"{text}; all other keys would take {after.arm or 'another arm'}: {_difference(before, after)}"
+    if before != after:
+        return f"{text}; all other keys stay with {after.arm or 'their arms'}: {_difference(before, after)}"
+    return text
+
+
+def _when(action: str, arm: str | None, now: Plan, then: Plan) -> str:
     """The change in some words."""
     if action == "alpha":
-        return f"at alpha {then.settings.alpha:g}"
+        return f"at alpha {exact(then.settings.alpha)}"
     if action == "unpin":
         return "without a pin"
     if action == "reset":
         return f"with the statistics of {arm or 'all arms'} reset"
     if action == "price":
         price = then.arms.prices[then.arms.index(arm)]
-        return f"with {arm} at {'an unknown price' if price is None else f'{price:g}'}"
-    return f"with {arm} {CHANGED[action]}"
+        return f"with {arm} at {'an unknown price' if price is None else exact(price)}"
+    unpinned = action in ("pause", "retire") and now.arms.pinned is not None and then.arms.pinned is None
+    return f"with {arm} {CHANGED[action]}{' and no more pinned' if unpinned else ''}"
 
 
 def _difference(before: Expected, after: Expected) -> str:

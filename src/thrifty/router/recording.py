@@ -1,13 +1,17 @@
 """Recording: an outcome becomes a row, counted and handed to the log."""
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 from thrifty.router.outcome import checked_outcome, checked_time, outcome_row
 from thrifty.router.replicated_log import ReplicatedLog
-from thrifty.router.restore import ColdDecisionError, remember
+from thrifty.router.restore import ColdDecisionError, DecisionInFlightError, remember
 
 if TYPE_CHECKING:
     from thrifty.router.router import Router
+
+LANDING_S = 1.0
+"""How long an outcome waits for its decision, which was given out before it was stored."""
 
 
 def record_soon(
@@ -47,6 +51,18 @@ def record_soon(
         if not cold and router.log.journal is not None:
             raise ColdDecisionError(decision_id)
         load(router, decision_id)
+
+
+def record_when_stored(router: "Router", decision_id: str, reward: float | None, **outcome: Any) -> tuple[str, int]:
+    """Like `record_soon`, but wait a moment for a decision that is on its way to the log."""
+    until = time.monotonic() + LANDING_S
+    while True:
+        try:
+            return router.record_soon(decision_id, reward, cold=True, **outcome)
+        except DecisionInFlightError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.002)
 
 
 def load(router: "Router", decision_id: str) -> None:

@@ -21,7 +21,8 @@ CODES = ("exploit", "explore", "only", "newcomer", "holdout", "pinned", "baselin
 
 EXPLOIT, EXPLORE, ONLY, HOLDOUT = 0, 1, 2, 4
 GROUPS = {"holdout": "holdout", "baseline": "baseline", "fallback": "baseline"}
-"""Groups of decisions by their code. All other codes are "routed"; in the history, a decision in shadow mode is "shadow"."""
+"""Groups of decisions by their code. All other codes are "routed", which is all traffic that is compared with these: a budget or a
+pin changes what routing brings and costs. In the history, a decision in shadow mode is "shadow"."""
 
 OPEN, DEFAULTED, ARRIVED = 0, 1, 2
 """How a decision stands: without an outcome, with the default one of its deadline, with one that came."""

@@ -23,29 +23,39 @@ WITHOUT_EFFECT = ("delete", "declare")
 """Changes of neither arms nor settings: nothing is to be tried."""
 
 
-def try_changes(arms: Arms, settings: Settings, changes: list[Change]) -> Engine | None:
-    """Make changes to a copy of the arms and settings; a ValueError where one cannot work. The engine to use afterwards, if any."""
+def try_changes(
+    arms: Arms, settings: Settings, changes: list[Change], *, fallen_back: bool = False, apart: bool = False
+) -> Engine | None:
+    """Make changes to a copy of the arms and settings; a ValueError where one cannot work. The engine to use afterwards, if any.
+
+    `apart` says that the router started with known outcomes. What is refused here and not by `Arms.check_change` may stand in the
+    logs of older versions, and is applied from there.
+    """
     for action, body in changes:
         if action == "settings":
-            settings = Settings.from_dict(body)
+            wanted = Settings.from_dict(body)
+            if fallen_back and wanted.baseline != settings.baseline:
+                raise ValueError(_fallen_back(settings.baseline, wanted.baseline))
+            settings = wanted
         elif action == "rollout":
             settings = replace(settings, mode=body["to"], canary_share=body["share"])
         elif action not in WITHOUT_EFFECT:
             arms.check_change(action, body["arm"], body["price"])
+            if action == "pin" and arms.status[arms.index(body["arm"])] == "paused":
+                raise ValueError(f"arm {body['arm']!r:.80} is paused, so a pin would have no effect: resume it first")
             if action != "reset":
                 arms.change(action, body["arm"], body["price"])
     if all(action in WITHOUT_EFFECT for action, _ in changes):
         return None
-    engine = engine_for(settings.policy)
+    engine = engine_for(settings.policy, apart=apart)
     rehearse(engine, arms, settings)
     return engine
 
 
 def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
     """Decide once and take one outcome, on statistics of its own; whatever is wrong with a policy becomes a ValueError."""
-    choice, baseline = arms.active_at_prices(), settings.baseline
-    if baseline and (arms.find(baseline) is None or arms.status[arms.index(baseline)] == "retired"):
-        raise ValueError(f"baseline {baseline!r:.80} is no arm: name one of {', '.join(arms.active())[:300]}, or leave it empty")
+    choice = arms.active_at_prices()
+    _check_baseline(arms, settings.baseline)
     try:
         _check_users_policy(engine, choice, settings)
         sums = SegmentSums(len(arms.names), engine.forgetting)
@@ -65,6 +75,28 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
     except Exception as error:
         line = (str(error).strip().splitlines() or [""])[0]
         raise ValueError(f"policy {settings.policy!r:.80} does not work here: {type(error).__name__}: {line:.200}") from error
+
+
+def _check_baseline(arms: Arms, baseline: str) -> None:
+    """Raise a ValueError unless the baseline is an arm, or empty."""
+    if not baseline:
+        return
+    remedy = f"name one of {', '.join(arms.active())[:300]}, or leave it empty for the best arm known"
+    if arms.find(baseline) is None:
+        raise ValueError(f"baseline {baseline!r:.80} is no arm: {remedy}")
+    if arms.status[arms.index(baseline)] == "retired":
+        raise ValueError(
+            f"arm {baseline!r:.80} is the baseline, which takes all traffic outside a canary and after a fallback, so it cannot be "
+            f"retired: set baseline first, or in the same PUT, and {remedy}"
+        )
+
+
+def _fallen_back(baseline: str, wanted: str) -> str:
+    named = "the best arm known" if not baseline else repr(baseline)
+    return (
+        f"the router has fallen back to its baseline, {named:.80}, so baseline must stay {baseline!r:.80}, got {wanted!r:.80}: "
+        "name it as it is, move the rollout first, or pin the arm that all traffic shall take"
+    )
 
 
 def _check_users_policy(engine: Engine, choice: ArmsAndPrices, settings: Settings) -> None:

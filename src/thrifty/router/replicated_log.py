@@ -16,7 +16,7 @@ from thrifty.actions import ACTIONS
 from thrifty.router.decision import Decision
 from thrifty.router.engine import Engine
 from thrifty.router.records import ARRIVED, DEFAULTED, Key, Numbers, number_or_nan
-from thrifty.router.restore import Recalled, passed_over, recall, remember, restore
+from thrifty.router.restore import DecisionInFlightError, Recalled, passed_over, recall, remember, restore
 from thrifty.router.state import State
 from thrifty.router.state_log import StateLog
 from thrifty.store.log import CHANGE, DECISION, OUTCOME, Journal, Row, StoreError
@@ -32,7 +32,7 @@ PATIENCE_S = 2.0
 GRACE_S = 2.0
 """How long the replica that made a decision may be late with its default outcome before another writes it."""
 
-_COUNTED = frozenset((*ACTIONS, "settings", "changes"))  # changes that make a new version, unless they have no effect
+_COUNTED = frozenset((*ACTIONS, "settings", "rollout", "changes"))  # changes that make a new version, unless they have no effect
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class ReplicatedLog(StateLog):
         self.admit()
         self.journal.admit(keep=False)
         if key in self._flying:
-            raise StoreError("the decision is not stored yet: send the outcome again")
+            raise DecisionInFlightError("the decision is not stored yet: send the outcome again")
 
     def made_segments(self, state: State, first: int) -> None:
         """See `StateLog`. The segments stay provisional until the decision lands: it may be taken back."""

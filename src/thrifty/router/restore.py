@@ -37,6 +37,10 @@ class ColdDecisionError(LookupError):
     """A decision is not in memory; the log may have it."""
 
 
+class DecisionInFlightError(StoreError):
+    """A decision was given out before it was stored, and is on its way to the log: its outcome can be taken a moment later."""
+
+
 class Recalled(NamedTuple):
     """A decision as its rows in the log left it."""
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thrifty.floor_test import FloorTest, GroupSums
 from thrifty.router.changing import add_change, make_changes
@@ -38,8 +38,12 @@ class RolloutStatus:
     `difference` is the estimate of what routing brings less the floor, (1 - alpha) times what the comparison group brings. `low`
     and `high` are ends that hold at all times at once, each with 95%: the floor is broken beyond doubt when `high` is below 0, and
     held when `low` is above 0. `p` may be looked at after every outcome. `waiting` are decisions whose outcome, or that of an
-    earlier one, has not come. `outcomes_needed` and `days_needed` are about how many more until it is known, if all goes on as
-    it did; None if that cannot be told.
+    earlier one, has not come.
+
+    With keys, the test counts each key once: `keys` are those that it counted, `left_out` the decisions of keys that it had counted
+    before, and `blocks` how often keys were counted anew to find harm that comes late. `keys` is None if no request had a key.
+    `outcomes_needed`, `keys_needed` and `days_needed` are about how many more until it is known, if all goes on as it did, and new
+    keys come as they did lately; None if that cannot be told.
     """
 
     mode: str
@@ -55,7 +59,11 @@ class RolloutStatus:
     high: float | None
     p: float | None
     waiting: int
+    keys: int | None
+    left_out: int
+    blocks: int
     outcomes_needed: int | None
+    keys_needed: int | None
     days_needed: float | None
     text: str
 
@@ -77,25 +85,47 @@ def rollout(router: "Router") -> RolloutStatus:
 
 def _reading(state: State) -> Callable[[], RolloutStatus]:
     """What makes the status from copies, without the lock."""
-    settings, fallback, guardrail = state.settings, state.configuration.fallback, state.guardrail
-    test = None if guardrail.test is None else replace(guardrail.test)
-    compared, waiting = guardrail.compared, guardrail.waiting
-    passed_s = max(state.clock.time() - guardrail.began_at, 0.0)
-    return lambda: _status(settings, fallback, test, compared, waiting, passed_s)
+    settings, fallback, seen = state.settings, state.configuration.fallback, _seen(state)
+    return lambda: _status(settings, fallback, seen)
 
 
-def _status(
-    settings: Settings, fallback: dict[str, Any] | None, test: FloorTest | None, compared: str, waiting: int, passed_s: float
-) -> RolloutStatus:
+class _Seen(NamedTuple):
+    """Copies of what a guardrail knows; `test` is None if nothing is compared."""
+
+    test: FloorTest | None
+    block: FloorTest | None
+    compared: str
+    waiting: int
+    keys: int | None
+    left_out: int
+    blocks: int
+    decisions: int  # lately: in the time `passed_s`
+    counted: int  # of these
+    passed_s: float
+
+
+def _seen(state: State) -> _Seen:
+    guardrail, main = state.guardrail, state.guardrail.main
+    if main is None:
+        return _Seen(None, None, "", 0, None, 0, 0, 0, 0, 0.0)
+    block = None if guardrail.block is None else replace(guardrail.block.test)
+    shown = guardrail.compared, guardrail.waiting, main.n_keys if main.keyed else None, main.left_out, guardrail.blocks
+    since, decisions, counted = guardrail.began_at, main.test.decisions, main.test.decisions
+    if main.keyed and guardrail.pace is not None:
+        since, seen, taken = guardrail.pace
+        decisions, counted = main.taken + main.left_out - seen, main.taken - taken
+    return _Seen(replace(main.test), block, *shown, decisions, counted, max(state.clock.time() - since, 0.0))
+
+
+def _status(settings: Settings, fallback: dict[str, Any] | None, seen: _Seen) -> RolloutStatus:
+    test, compared = seen.test, seen.compared
     known = test is not None and test.routed.rewarded > 0 and test.compared.rewarded > 0
-    found: dict[str, Any] = dict.fromkeys(("difference", "low", "high", "p", "outcomes_needed", "days_needed"))
+    found: dict[str, Any] = dict.fromkeys(("difference", "low", "high", "p", "outcomes_needed", "keys_needed", "days_needed"))
     if test is not None and known:
         low, high = test.interval()
-        found |= {"difference": test.difference, "low": low, "high": high, "p": test.p}
+        found |= {"difference": test.difference, "low": low, "high": high, "p": strongest(test, seen.block).p}
         if fallback is None:
-            needed = test.decisions_needed()
-            found["outcomes_needed"] = needed
-            found["days_needed"] = None if needed is None or not passed_s else needed * passed_s / test.decisions / 86_400.0
+            found |= _needed(test, seen)
     status = RolloutStatus(
         mode=settings.mode,
         share=settings.canary_share,
@@ -105,18 +135,38 @@ def _status(
         fallback=fallback,
         routed=None if test is None else _group("routed", test.routed),
         compared=None if test is None else _group(compared, test.compared),
-        waiting=waiting,
+        waiting=seen.waiting,
+        keys=seen.keys,
+        left_out=seen.left_out,
+        blocks=seen.blocks,
         text="",
         **found,
     )
-    return replace(status, text=_text(status, test if known else None))
+    return replace(status, text=_text(status, seen if known else None))
+
+
+def _needed(test: FloorTest, seen: _Seen) -> dict[str, Any]:
+    """How many more outcomes, keys and days it takes until it is known; at the pace of late."""
+    needed = test.decisions_needed()
+    found: dict[str, Any] = {"keys_needed": None if seen.keys is None else needed, "outcomes_needed": needed, "days_needed": None}
+    if needed and not seen.counted:
+        return {**found, "outcomes_needed": None}  # no new key came lately
+    if needed is not None and seen.counted:
+        found["outcomes_needed"] = round(needed * seen.decisions / seen.counted)
+        found["days_needed"] = needed * seen.passed_s / seen.counted / 86_400.0 if seen.passed_s else None
+    return found
+
+
+def strongest(test: FloorTest, block: FloorTest | None) -> FloorTest:
+    """The test with the smaller p-value."""
+    return test if block is None or test.p <= block.p else block
 
 
 def _group(name: str, sums: GroupSums) -> RolloutGroup:
     return RolloutGroup(name, sums.settled, sums.rewarded, sums.mean)
 
 
-def _text(status: RolloutStatus, test: FloorTest | None) -> str:
+def _text(status: RolloutStatus, seen: _Seen | None) -> str:
     """How it stands, in words."""
     baseline = f"the baseline {status.baseline}" if status.baseline else "the baseline, the best arm known"
     if status.fallback is not None and status.mode != "shadow":
@@ -133,25 +183,43 @@ def _text(status: RolloutStatus, test: FloorTest | None) -> str:
             "live": 'no guardrail watches: set a holdout of at least 0.001, and guardrail to "on"',
         }
         return f"{begin}; {remedy[status.mode]}"
-    if test is None or status.routed is None:
+    if seen is None or seen.test is None:
         return f"{begin}; the guardrail waits for outcomes of both groups ({status.waiting} decisions wait)"
-    return f"{begin}; {_verdict(test, status)}"
+    return f"{begin}; {_verdict(seen.test, seen.block, status)}"
 
 
-def _verdict(test: FloorTest, status: RolloutStatus) -> str:
-    compared = "" if status.compared is None else status.compared.group
-    if test.broken:
-        return explain_break(test, compared)
-    about = f"{_means(test, compared)}; the difference to the floor is {_interval(status)}"
+def _verdict(test: FloorTest, block: FloorTest | None, status: RolloutStatus) -> str:
+    compared, most = "" if status.compared is None else status.compared.group, strongest(test, block)
+    if most.broken:
+        return explain_break(most, compared, late=most is block)
+    about = f"{_means(test, compared)}; the difference to the floor is {_interval(status)}{_counted(status)}"
     if test.held:
         return f"the floor is held beyond doubt: {about}"
+    return f"not known yet whether the floor is held: {about}; {_more(status)}"
+
+
+def _counted(status: RolloutStatus) -> str:
+    if status.keys is None:
+        return ""
+    return f"; {status.keys:,} keys were counted, each once, and {status.left_out:,} later decisions of theirs left out"
+
+
+def _more(status: RolloutStatus) -> str:
+    """How long it will take, in words."""
     days = "" if status.days_needed is None else f", {status.days_needed:.3g} days"
-    more = "far more outcomes" if status.outcomes_needed is None else f"about {status.outcomes_needed:,} more outcomes{days}"
-    return f"not known yet whether the floor is held: {about}; {more} at this pace"
+    outcomes = "far more outcomes" if status.outcomes_needed is None else f"about {status.outcomes_needed:,} more outcomes{days}"
+    if status.keys is None:
+        return f"{outcomes} at this pace"
+    if status.keys_needed is None:
+        return "far more keys are needed"
+    keys = f"about {status.keys_needed:,} more keys are needed"
+    if status.outcomes_needed is None:
+        return f"{keys}, and no new ones come"
+    return f"{keys}, {outcomes} if new keys come as they did lately"
 
 
-def explain_break(test: FloorTest, compared: str) -> str:
-    r"""Why the floor is broken beyond doubt, in words.
+def explain_break(test: FloorTest, compared: str, *, late: bool = False) -> str:
+    r"""Why the floor is broken beyond doubt, in words; `late` if it is by a test that counted keys anew.
 
     >>> test = FloorTest(0.05, 0.5)
     >>> for _ in range(2):
@@ -160,7 +228,8 @@ def explain_break(test: FloorTest, compared: str) -> str:
     the floor is broken beyond doubt (p = 4.9e-08):
     routed 0.7000 of 800 outcomes, floor 0.8550 = (1 - 0.05) x 0.9000 of 800 holdout outcomes
     """
-    return f"the floor is broken beyond doubt (p = {test.p:.2g}): {_means(test, compared)}"
+    when = ", in later decisions of keys that came again," if late else ""
+    return f"the floor is broken beyond doubt{when} (p = {test.p:.2g}): {_means(test, compared)}"
 
 
 def _means(test: FloorTest, compared: str) -> str:
@@ -199,7 +268,8 @@ def fall_back(router: "Router") -> None:
     """
     state, journal = router.state, router.log.journal
     guardrail, now, shared = state.guardrail, state.clock.monotonic(), journal is not None and journal.shared
-    if guardrail.broken_by is None or guardrail.test is None or state.configuration.deleted:
+    main, block = guardrail.main, guardrail.block
+    if guardrail.broken_by is None or main is None or state.configuration.deleted:
         return
     if router.fallback_due[0] != guardrail.stage:
         ours = not shared or guardrail.broken_by == state.replica
@@ -207,7 +277,8 @@ def fall_back(router: "Router") -> None:
     if now < router.fallback_due[1]:
         return
     router.fallback_due = guardrail.stage, now + RETRY_S
-    text, at = explain_break(guardrail.test, guardrail.compared), state.clock.time()
+    test = strongest(main.test, None if block is None else block.test)
+    text, at = explain_break(test, guardrail.compared, late=test is not main.test), state.clock.time()
     log.warning("a rollout falls back to its baseline", extra={"facts": {"router": router.name, "text": text}})
     with suppress(StoreError) if shared else nullcontext():  # a shared log that is away takes it later: this is tried again
         add_change(router, "fallback", {"at": at, "text": text, "by": "guardrail", "if_version": state.version}, None)

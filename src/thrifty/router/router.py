@@ -11,14 +11,15 @@ from typing import Any
 
 from thrifty.actions import checked_action
 from thrifty.router.arms import Arms
-from thrifty.router.changing import add_change, adjust, make_changes, prune, undo
+from thrifty.router.changing import add_change, adjust, delete, make_changes, prune, undo
 from thrifty.router.deciding import Eligible, check_request, decide_soon, repeat
 from thrifty.router.decision import Decision
-from thrifty.router.engine import engine_for
+from thrifty.router.engine import Engine, engine_for
 from thrifty.router.expiry import expire_cold, expire_in_memory, make_room
 from thrifty.router.explanation import Explanation, explain_segment
 from thrifty.router.history_keeper import HistoryKeeper, history
-from thrifty.router.recording import load, record_soon
+from thrifty.router.known_start import KnownStart, check_started
+from thrifty.router.recording import load, record_soon, record_when_stored
 from thrifty.router.rehearsal import Change, rehearse
 from thrifty.router.replicated_log import ReplicatedLog
 from thrifty.router.reward_histogram import RewardHistogram
@@ -45,6 +46,9 @@ class Router(RouterView):
     name : what the router is called in the store and in the ids of its decisions
     clock : has time() and monotonic(), like the module of that name
     by : who makes it, for the log
+    known : outcomes of the arms to start with, and where they come from: {"source": "sms.csv", "outcomes": [{"segment": "DE",
+        "arm": "a", "outcomes": 40, "rewards": 36}]}. Rules learn from them; nothing counts them as the router's own. A router
+        starts once: one that is in the store already must have started with the same, or `known` is left out
     background : somebody calls `expire` four times a second, so no other call needs to read old decisions from the log
     settings : see `thrifty.router.Settings`: policy, deadline_s, default_outcome, mode, holdout, seed, ...
 
@@ -69,25 +73,43 @@ class Router(RouterView):
         clock: Any = time,
         background: bool = False,
         by: str = "",
+        known: Any = None,
         **settings: Any,
     ) -> None:
         unknown = set(settings) - set(Settings.names())
         if unknown:
             raise ValueError(f"a router has no setting {min(unknown)!r}; it has {', '.join(Settings.names())}")
         wanted, given = checked_arms(arms), Settings(alpha=alpha, **settings)
-        engine = engine_for(given.policy)
+        start = None if known is None else KnownStart.read(known)
+        engine = engine_for(given.policy, apart=start is not None)
         rehearse(engine, Arms(wanted), given)
+        if start is not None:
+            start.check(wanted, given, weighs_outcomes=engine.weighs_outcomes)
+        fresh = State(checked_name("name", name), wanted, given, clock=clock, engine=engine, known=start)
         self._owned_store: Any = None
         if isinstance(store, str):
             from thrifty.store import open_store
 
             store = self._owned_store = open_store(store)
-        fresh = State(checked_name("name", name), wanted, given, clock=clock, engine=engine)
-        self._open(fresh, store, background)
-        if store is not None:
-            if self.log.position == 0 or self.state.configuration.deleted:
-                self.wait(add_change(self, "create", {"arms": wanted, "settings": given.to_dict(), "by": by}, engine))
-            self.configure(wanted, given, by="start")
+        try:
+            self._open(fresh, store, background)
+            if store is not None:
+                self._start(wanted, given, start, by=by, engine=engine)
+        except BaseException:
+            if self._owned_store is not None:
+                self._owned_store.close()
+            raise
+
+    def _start(
+        self, arms: dict[str, float | None], settings: Settings, known: KnownStart | None, *, by: str, engine: Engine
+    ) -> None:
+        """Make the router in its store, or bring the one that is there in line. Another replica may have made it meanwhile."""
+        if self.log.position == 0 or self.state.configuration.deleted:
+            body = {"arms": arms, "settings": settings.to_dict(), "by": by}
+            body |= {} if known is None else {"known": known.to_dict()}
+            self.wait(add_change(self, "create", body, engine))
+        check_started(self.name, self.state.configuration.known, known)
+        self.configure(arms, settings, by="start")
 
     @classmethod
     def reopen(cls, name: str, store: Any, *, clock: Any = time, background: bool = False) -> "Router":
@@ -158,8 +180,8 @@ class Router(RouterView):
         eligible : the arms to choose from, if not all; a mapping gives them prices for this once
         request_id : a retry with the same one gets the same decision, among those in memory
         context : values by name, at most 10,000 characters of JSON: kept in the log for offline evaluation; no rule uses it
-        key : in a canary, requests with the same key are all routed or all take the baseline: a customer, a card. Default: the
-            request_id, else the decision's own number. It is not kept
+        key : in a canary, requests with the same key are all routed or all take the baseline: a customer, a card. Without one each
+            decision falls to a group by itself. Of the key only a hash of 20 bits is kept
 
         """
         decision = self.decide_soon(segment, eligible=eligible, request_id=request_id, context=context, key=key)
@@ -216,14 +238,14 @@ class Router(RouterView):
         "recorded", "corrected" (another outcome was known), "duplicate" or "stale"
 
         """
-        answer, position = self.record_soon(
-            decision_id, reward, status=status, cost=cost, arm=arm, occurred_at=occurred_at, cold=True
-        )
+        outcome: dict[str, Any] = {"status": status, "cost": cost, "arm": arm, "occurred_at": occurred_at}
+        answer, position = self.record_when_stored(decision_id, reward, **outcome)
         if position:
             self.wait(position)
         return answer
 
     record_soon = record_soon
+    record_when_stored = record_when_stored
     load = load
 
     def expire(self) -> None:
@@ -260,8 +282,11 @@ class Router(RouterView):
     adjust = adjust
     undo = undo
 
-    def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "") -> None:
-        """Add and price the named arms, retire the others, and take over the settings; nothing of it where anything cannot work."""
+    def configure(self, arms: Mapping[str, float | None], settings: Settings, *, by: str = "", version: int | None = None) -> None:
+        """Add and price the named arms, retire the others, and take over the settings; nothing of it where anything cannot work.
+
+        With a `version`, a ConflictError if the router has changed since it had that.
+        """
         wanted = checked_arms(arms)
 
         def differences(state: State) -> list[Change]:
@@ -271,14 +296,12 @@ class Router(RouterView):
                 found.append(("settings", {**settings.to_dict(), "by": by}))
             return found
 
-        make_changes(self, differences)
+        make_changes(self, differences, version=version)
 
     rollout = rollout
     move_rollout = move_rollout
 
-    def delete(self, *, by: str = "") -> None:
-        """Write into the log that the router is no more; the log stays."""
-        make_changes(self, lambda _state: [("delete", {"by": by})])
+    delete = delete
 
     prune = prune
     history = history

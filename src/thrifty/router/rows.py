@@ -15,9 +15,17 @@ def counted_name(row: Row) -> str:
     return found
 
 
+def bucket_in(row: Row) -> int | None:
+    """The bucket of the key that a decision was asked for with; None if there was none, or if its version wrote none."""
+    if row.detail is None or '"bucket"' not in row.detail:
+        return None
+    found: int | None = json.loads(row.detail).get("bucket")
+    return found
+
+
 def note_of(row: Row) -> Note | None:
-    """What is remembered of a decision besides its numbers."""
-    if row.request_id is None and row.detail is None:
+    """What is remembered of a decision besides its numbers. The bucket is not: it stands last, so it is alone if it is first."""
+    if row.request_id is None and (row.detail is None or row.detail.startswith('{"bucket"')):
         return None
     return Note(row.request_id, row.segment or "", row.detail)
 

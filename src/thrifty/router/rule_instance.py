@@ -176,7 +176,10 @@ class RuleInstance:
         return propensity
 
     def chance(self, sums: SegmentSums, sequence: int, draws: int, place: int) -> float:
-        """The probability that `choose`, asked now, would take the arm of a place; NaN without draws. Nothing moves on."""
+        """The probability that `choose`, asked now, would take the arm of a place; NaN without draws. Nothing moves on.
+
+        A rule that weighs outcomes states its probabilities, and is never told NaN.
+        """
         if sums.forgets:
             self.look(sums)
             kept = sums.recollections[self.number].copy()
@@ -184,7 +187,7 @@ class RuleInstance:
             sums.recollections[self.number] = kept
             if probed >= 0:
                 return float(probed == place)
-        return self.weigh(sums, sequence, draws, place) if draws else math.nan
+        return self.weigh(sums, sequence, draws, place) if draws or self.code.observe is not None else math.nan
 
     def observe(self, arm: int, reward: float, propensity: float) -> None:
         """Hand an outcome of an arm, numbered as in the segment, to a rule that weighs outcomes by their probability."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
 from thrifty.compiled import interpreted
-from thrifty.intervals import mixture
+from thrifty.intervals import mixture_bound
 
 LEAST_OUTCOMES = 30
 """Outcomes that both groups must have before the holdout measures anything."""
@@ -28,7 +28,7 @@ _TRUSTED = 5
 """Outcomes of an arm in a segment from which the variance of its costs there is estimated; below that, also from all segments."""
 
 _Z_95, _Z_975 = 1.959964, 2.241403
-_bound = interpreted(mixture)
+_bound = interpreted(mixture_bound)
 
 
 class Saving(NamedTuple):
@@ -39,10 +39,6 @@ class Saving(NamedTuple):
     high: float | None
     share: float | None
     basis: str  # "holdout", "model" or "none"
-
-
-class _Terms(NamedTuple):
-    costs: Floats
 
 
 NOTHING = Saving(None, None, None, None, "none")
@@ -69,24 +65,68 @@ def _mean_variance(n: float, total: float, squares: float) -> float:
     return max(squares - total * total / n, 0.0) / (n - 1) / n
 
 
-def modelled_saving(
-    sums: NDArray[Any],
-    parents: NDArray[np.int64],
-    segment: int,
-    *,
-    candidates: list[int],
-    best: int,
-) -> Saving:
-    """The saving against the arm `best` in a segment and all below it, over all arms that may be the best one."""
-    found = {arm: _against(sums, parents, segment, arm) for arm in {*candidates, best}}
-    known = [each for each in found.values() if each is not None]
-    amount = found[best]
-    if amount is None or not known:
-        return NOTHING
-    spent = float(sums["cost_sum"][segment].sum())
-    low, high = min(total - error for total, error in known), max(total + error for total, error in known)
-    always = amount[0] + spent
-    return Saving(amount[0], low, high, amount[0] / always if always > 0.0 else None, "model")
+class SavingModel:
+    """What outcomes would have cost from another arm, in every segment.
+
+    Prices may differ between segments, so each outcome is reckoned at what the arm cost in its segment, or else in the nearest one
+    above. `sums` and `parents` have a row per segment, the root first, parents before children.
+    """
+
+    def __init__(self, sums: NDArray[Any], parents: NDArray[np.int64]) -> None:
+        self._sums, self._parents = sums, parents
+        outcomes = sums["seen"].sum(axis=1)
+        self._own = outcomes.copy()  # without what the segments below count
+        np.subtract.at(self._own, parents[1:], outcomes[1:])
+        self._outcomes, self._spent = outcomes.tolist(), sums["cost_sum"].sum(axis=1).tolist()
+        self._above = np.zeros(parents.size, np.bool_)  # segments that have others below them
+        self._above[parents[1:]] = True
+        self._columns: dict[int, _Column] = {}
+
+    def saving(self, segment: int, *, candidates: list[int], best: int) -> Saving:
+        """The saving against the arm `best` in a segment and all below it; `candidates` are all arms that may be the best one."""
+        found = {arm: self._against(segment, arm) for arm in {*candidates, best}}
+        known = [each for each in found.values() if each is not None]
+        amount = found[best]
+        if amount is None or self._sums["seen"][segment, best] <= 0.0:
+            return NOTHING
+        spent = self._spent[segment]
+        low, high = min(total - error for total, error in known), max(total + error for total, error in known)
+        always = amount[0] + spent
+        return Saving(amount[0], low, high, amount[0] / always if always > 0.0 else None, "model")
+
+    def _against(self, segment: int, arm: int) -> tuple[float, float] | None:
+        """What would be saved against an arm, and the half width of its interval; None where the arm has no outcome at all."""
+        column = self._columns.get(arm) or self._column(arm)
+        source = int(column.source[segment])
+        if column.seen[source] <= 0.0:
+            return None
+        if source == segment and self._above[segment]:
+            used = np.flatnonzero(_within(self._parents, segment) & (column.reckoned != 0.0))
+            counts = column.reckoned[used]
+            saved = float((counts * column.units[used]).sum()) - self._spent[segment]
+            return saved, _Z_975 * math.sqrt(float((counts**2 * column.variances[used]).sum()))
+        count = self._outcomes[segment]  # all at one cost: the arm has no outcome below, or nothing is below
+        unit, variance = float(column.units[source]), float(column.variances[source])
+        return count * unit - self._spent[segment], _Z_975 * count * math.sqrt(variance)
+
+    def _column(self, arm: int) -> "_Column":
+        seen, costs, squares = (np.asarray(self._sums[name][:, arm]) for name in ("seen", "cost_sum", "cost_squares"))
+        source, some = _nearest(self._parents, seen > 0.0), np.where(seen > 0.0, seen, 1.0)
+        reckoned = np.bincount(source, weights=self._own, minlength=source.size).astype(np.float64)
+        variances = _variances(some, costs, squares)
+        variances = np.where(seen < _TRUSTED, np.maximum(variances, variances[0]), variances) / some
+        self._columns[arm] = _Column(seen, costs / some, variances, source, reckoned)
+        return self._columns[arm]
+
+
+class _Column(NamedTuple):
+    """One arm in all segments: outcomes, mean cost and its variance, where the cost is taken from, and outcomes reckoned at it."""
+
+    seen: Floats
+    units: Floats
+    variances: Floats
+    source: NDArray[np.int64]
+    reckoned: Floats
 
 
 def may_be_best(arms: tuple[int, ...], means: tuple[float, ...], outcomes: tuple[float, ...]) -> list[int]:
@@ -95,40 +135,16 @@ def may_be_best(arms: tuple[int, ...], means: tuple[float, ...], outcomes: tuple
     >>> may_be_best((0, 1, 2), (0.9, 0.5, 0.89), (1000.0, 1000.0, 1000.0))
     [0, 2]
     """
-    terms = _Terms(np.empty(2 * len(arms)))  # as if there were twice as many: 0.025 instead of 0.05
+    level = math.log(len(arms) / 0.025)
     sums = [(n, max(mean, 0.0) * n) for mean, n in zip(means, outcomes, strict=True)]
-    ends = [(_bound(terms, n, total, -1.0), _bound(terms, n, total, 1.0)) for n, total in sums]
+    ends = [(_bound(n, total, level, -1.0), _bound(n, total, level, 1.0)) if n > 0.0 else (0.0, 1.0) for n, total in sums]
     bar = max(low for low, _ in ends)
     return [arm for arm, (_, high) in zip(arms, ends, strict=True) if high >= bar]
 
 
 def saved_against(sums: NDArray[Any], parents: NDArray[np.int64], segment: int, best: int) -> float:
     """What all outcomes of a segment and those below it cost less than as many from the arm `best` would have; 0 if unknown."""
-    found = _against(sums, parents, segment, best)
-    return 0.0 if found is None else found[0]
-
-
-def _against(sums: NDArray[Any], parents: NDArray[np.int64], segment: int, arm: int) -> tuple[float, float] | None:
-    """What would be saved against an arm, and the half width of its interval; None where the arm has no outcome.
-
-    Prices may differ between segments, so each is reckoned at what the arm cost there, or else in the nearest one above.
-    """
-    seen, costs, squares = (sums[name][:, arm] for name in ("seen", "cost_sum", "cost_squares"))
-    if seen[segment] <= 0.0:
-        return None
-    within, outcomes = _within(parents, segment), sums["seen"].sum(axis=1)
-    own = np.where(within, outcomes, 0.0)
-    below = np.flatnonzero(within & (parents >= 0) & (np.arange(parents.size) != segment))
-    np.subtract.at(own, parents[below], outcomes[below])
-    source = _nearest(parents, seen > 0.0)
-    reckoned = np.bincount(source[within], weights=own[within], minlength=parents.size)  # outcomes at the cost of each segment
-    used = np.flatnonzero(reckoned)
-    n, total = seen[used], costs[used]
-    variance = _variances(n, total, squares[used])
-    overall = float(_variances(seen[segment : segment + 1], costs[segment : segment + 1], squares[segment : segment + 1])[0])
-    variance = np.where(n < _TRUSTED, np.maximum(variance, overall), variance)
-    saved = float((reckoned[used] * total / n).sum() - sums["cost_sum"][segment].sum())
-    return saved, _Z_975 * float(np.sqrt((reckoned[used] ** 2 * variance / n).sum()))
+    return SavingModel(sums, parents).saving(segment, candidates=[], best=best).amount or 0.0
 
 
 def saved_everywhere(sums: NDArray[Any], parents: NDArray[np.int64]) -> Floats:

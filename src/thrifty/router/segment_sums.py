@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.forgetting import Forgetting
+from thrifty.known import KnownOutcomes
 from thrifty.router.frame import ArmSums
 from thrifty.router.packing import Layout
 
@@ -58,6 +59,23 @@ class SegmentSums:
         self._remembered[number] = self._changed[number] = False  # a segment that was taken back may have been here
         self.count += 1
         return number
+
+    def start_from(self, known: list[tuple[int, int, KnownOutcomes]]) -> None:
+        """Remember known outcomes of arms, given by the numbers of segments and arms, in a segment and all above it.
+
+        To be called before anything is counted, and only where what is remembered has a table of its own.
+        """
+        self._source = self._source.copy()
+        for segment, arm, each in known:
+            while segment >= 0:
+                sums = self._source[segment, arm]
+                sums["seen"] += each.outcomes
+                sums["reward_sum"] += each.rewards
+                sums["reward_squares"] += each.reward_squares
+                if each.costs is not None:
+                    sums["cost_sum"] += each.costs
+                    sums["cost_squares"] += each.cost_squares
+                segment = int(self.parents[segment])
 
     def count_pending(self, segment: int, arm: int, by: int) -> None:
         """Count decisions without an outcome in a segment and all above it, or take them back if `by` is negative.

@@ -4,8 +4,8 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from thrifty.router.outlook import Brief, Looker, SumsCopy
-from thrifty.router.saving import saved_everywhere
-from thrifty.router.summary import score_interval
+from thrifty.router.saving import NOTHING, Saving, SavingModel, saved_everywhere
+from thrifty.router.summary import saving_in, score_interval
 
 if TYPE_CHECKING:
     from thrifty.router.view import RouterView
@@ -55,6 +55,16 @@ def segment_table(
     return {"total": len(found), "at": copied.at, "segments": [table.row(number) for number in numbers]}
 
 
+def segment_saving(router: "RouterView", segment: str, *, max_age_s: float = 0.0) -> Saving:
+    """The saving of one segment and all below it, as the table has it; of basis "none" where nothing is known."""
+    copied = router.outlook.copy(router, max_age_s=max_age_s)
+    if segment not in copied.names:
+        return NOTHING
+    table, number = _Table(copied), copied.names.index(segment)
+    table.look([number])
+    return table.interval(number)
+
+
 class _Table:
     """Columns of all segments; those that the rule is asked for are made where they are needed."""
 
@@ -66,6 +76,7 @@ class _Table:
         }
         self._looks: dict[int, Brief] = {}
         self._saved: list[list[float]] | None = None  # per segment and arm
+        self._model: SavingModel | None = None
         choice = copied.arms.active_at_prices()
         self._choice = choice[0]
         self._looker = Looker(copied, copied.settings, choice) if choice[0] else None
@@ -118,4 +129,18 @@ class _Table:
         """A segment as plain values."""
         row = {name: self.value(name, number) for name in SORTS}
         low, high = score_interval(self._sums["rewards"][number], self._sums["outcomes"][number])
+        saving, amount = self.interval(number), row["saving"]
+        if saving.low is not None and saving.high is not None and amount is not None:  # the same sum in another order: rounded
+            row |= {"saving_low": min(saving.low, amount), "saving_high": max(saving.high, amount)}
+        else:
+            row |= {"saving_low": None, "saving_high": None}
         return {**row, "outcomes": int(row["outcomes"]), "quality_low": low, "quality_high": high}
+
+    def interval(self, number: int) -> Saving:
+        """The saving of a segment with its interval."""
+        _, best, chosen = self._looks.get(number, _NOTHING)
+        if best is None or chosen is None:
+            return NOTHING
+        if self._model is None:
+            self._model = SavingModel(self._copied.sums, self._copied.parents)
+        return saving_in(self._copied, self._model, number, self._choice, best=self._choice[best])

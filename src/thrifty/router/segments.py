@@ -11,7 +11,7 @@ from thrifty.router.engine import Engine
 from thrifty.router.kernels import toss
 from thrifty.router.rule_instance import RuleInstance, RuleTemplate
 from thrifty.router.segment_sums import SegmentSums
-from thrifty.router.settings import Settings
+from thrifty.router.settings import Settings, path_of
 from thrifty.streams import spread_seed
 
 MAX_RULES = 32
@@ -189,13 +189,3 @@ class Segments:
     def statistics(self, number: int) -> list[tuple[Any, ...]]:
         """Per arm (sent, pending, seen, sums of rewards and costs, of their squares, priced) of a segment and all below it."""
         return [row[:8] for row in self.sums.sums[number].tolist()]
-
-
-def path_of(name: str) -> list[str]:
-    """The name of a segment and of those above it, up to the root.
-
-    >>> path_of("DE/vodafone")
-    ['DE/vodafone', 'DE', '']
-    """
-    parts = name.split("/") if name else []
-    return ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]

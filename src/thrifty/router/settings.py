@@ -168,6 +168,16 @@ def checked_segment(path: object) -> str:
     return text
 
 
+def path_of(name: str) -> list[str]:
+    """The name of a segment and of those above it, up to the root.
+
+    >>> path_of("DE/vodafone")
+    ['DE/vodafone', 'DE', '']
+    """
+    parts = name.split("/") if name else []
+    return ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]
+
+
 def checked_arms(arms: object) -> dict[str, float | None]:
     """Prices by name, or a ValueError: at least one arm, each with a price that is finite and not negative, or None for unknown."""
     if not isinstance(arms, Mapping) or not arms:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.borrowing import SPREAD_FIELDS, Spread
+from thrifty.router.engine import engine_for
+from thrifty.router.known_start import KnownStart
 from thrifty.router.old_formats import add_squares, with_group_squares, with_squares, without_squares
 from thrifty.router.rule_instance import RuleInstance
 from thrifty.router.settings import Settings
@@ -89,6 +91,8 @@ def capture(state: State) -> Capture:
         "periods": state.deadlines.dump(state.records),
         "segments": [segment.name for segment in known],
     }
+    if state.configuration.known is not None:
+        header["known"] = {"start": state.configuration.known, "reset": sorted(state.configuration.reset)}
     rules: list[RuleInstance] = []
     choices: dict[Any, int] = {}  # eligible arms and prices, None for all arms: their number
     sizes: list[int] = []  # of a memory, for each of them
@@ -109,7 +113,7 @@ def capture(state: State) -> Capture:
 def encode(captured: Capture, lock: AbstractContextManager[Any]) -> bytearray:
     """The body of a snapshot; `lock` is the router's. Made in small steps: other threads run between them."""
     lengths = [[name, len(content)] for name, content in captured.arrays.items()]
-    line = json.dumps({**captured.header, "arrays": lengths}).encode() + b"\n"
+    line = json.dumps({**captured.header, "arrays": lengths}, default=KnownStart.to_dict).encode() + b"\n"
     parts = [line, *captured.arrays.values(), *captured.memories.take(lock)]
     body, at = bytearray(sum(map(len, parts))), 0
     for part in parts:
@@ -125,7 +129,11 @@ def load(fresh: State, body: bytes, position: int) -> State:
     if header["format"] not in (5, 6, 7, FORMAT):
         raise ValueError(f"a snapshot of format {header['format']}, this version reads 5, 6, 7 and {FORMAT}")
     arms = {name: price for name, price, _ in header["arms"]}
-    state = State(fresh.name, arms, Settings.from_dict(header["settings"]), replica=fresh.replica, clock=fresh.clock)
+    settings, started = Settings.from_dict(header["settings"]), header.get("known")
+    engine = engine_for(settings.policy, apart=started is not None)
+    state = State(fresh.name, arms, settings, replica=fresh.replica, clock=fresh.clock, engine=engine)
+    if started is not None:
+        state.configuration.start_from(KnownStart.read(started["start"]), started["reset"])
     state.arms.status = [status for _, _, status in header["arms"]]
     state.arms.newcomers, state.arms.pinned = set(header["newcomers"]), header["pinned"]
     state.configuration.version, state.configuration.deleted = header["version"], header["deleted"]

@@ -16,6 +16,7 @@ from thrifty.router.deadlines import Deadlines
 from thrifty.router.engine import Engine, engine_for
 from thrifty.router.guardrail import Guardrail, contrast_of
 from thrifty.router.history import HistoryDeltas
+from thrifty.router.known_start import KnownStart
 from thrifty.router.records import (
     ARRIVED,
     BYTES_OF_RECORD,
@@ -38,7 +39,7 @@ from thrifty.router.records import (
     forget_outcomes,
     number_or_nan,
 )
-from thrifty.router.rows import counted_name, is_shadow, note_of
+from thrifty.router.rows import bucket_in, counted_name, is_shadow, note_of
 from thrifty.router.segments import Segment, Segments
 from thrifty.router.settings import Settings
 from thrifty.router.spending import Spending
@@ -58,6 +59,7 @@ class State:
     settings : everything else
     replica : who decides here
     clock : has time() and monotonic(), like the module of that name
+    known : what the router starts with
 
     """
 
@@ -70,10 +72,11 @@ class State:
         replica: int = 0,
         clock: Any = time,
         engine: Engine | None = None,
+        known: KnownStart | None = None,
     ) -> None:
         self.name, self.replica, self.clock = name, replica, clock
-        self.configuration = Configuration(arms, settings.to_dict())
-        self.settings, self.engine = settings, engine or engine_for(settings.policy)
+        self.configuration = Configuration(arms, settings.to_dict(), known)
+        self.settings, self.engine = settings, engine or engine_for(settings.policy, apart=known is not None)
         self.history: HistoryDeltas | None = None  # where rows are counted for the history in the store
         self.pruned_before = 0.0  # decisions made before this time are no longer known
         self.sequence = 0  # of the last decision made here
@@ -92,9 +95,20 @@ class State:
         self.segments = Segments(self.settings, self.arms, self.engine, self.replica)
         self.records = DecisionRecords(min(self.records_limit(), MOST_ROOM) + 256)
         self.deadlines, self.spending = Deadlines(self.settings.deadline_s, position), Spending()
+        self._start_from_known()
         self.created_at, self.reset_at = position, 0  # positions in the log: of its creation, and of the last reset
         self.waiting = 0  # decisions that wait for an outcome, in memory or not
         self._prepare()
+
+    def _start_from_known(self) -> None:
+        """Make the segments of known outcomes, and remember these, unless the engine keeps no table of what is remembered."""
+        if self.configuration.known is not None:
+            known = []
+            for segment, name, outcomes in self.configuration.known.outcomes:
+                arm = self.arms.index(name)
+                known.append((self.segments.make(segment).number, arm, outcomes.at_price(self.arms.prices[arm])))
+            if self.segments.sums.forgets:
+                self.segments.sums.start_from(known)
 
     @property
     def version(self) -> int:
@@ -181,7 +195,7 @@ class State:
     def landed(self, row: Row) -> None:
         """Count a decision that has a place in the log, where the order of the log matters."""
         if self.guardrail.contrast is not None:
-            self.guardrail.decided((row.replica, row.sequence), row.code)
+            self.guardrail.decided((row.replica, row.sequence), row.code, bucket=bucket_in(row), at=row.at)
         self.spending.take_decision(row, self.settings.daily_budget)
         if self.history is not None:
             self.history.count_decision(row)
@@ -244,7 +258,7 @@ class State:
         """Bring statistics, rules and deadlines in line with the configuration."""
         if action in ("create", "settings", "rollout"):
             self.settings = Settings.from_dict(self.configuration.values)
-            self.engine = engine or engine_for(self.settings.policy)
+            self.engine = engine or engine_for(self.settings.policy, apart=self.configuration.known is not None)
         if action == "create":
             self._begin(position)
         elif action == "reset":

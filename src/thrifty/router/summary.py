@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from thrifty.router.outlook import Look, Looker, SumsCopy
-from thrifty.router.saving import NOTHING, Saving, may_be_best, measured_saving, modelled_saving
+from thrifty.router.saving import NOTHING, Saving, SavingModel, may_be_best, measured_saving
 
 if TYPE_CHECKING:
     from thrifty.router.view import RouterView
@@ -15,8 +15,9 @@ _Z = 1.959964
 def summary(router: "RouterView", *, max_age_s: float = 0.0) -> dict[str, Any]:
     """A router at a glance, as plain values. Takes milliseconds where there are many segments: not for the event loop.
 
-    `quality` is the mean reward of all outcomes since the last reset, with a 95% interval; `floor` is what the best arm known
-    leaves of it now; `saving` is against always taking that arm, see `thrifty.router.saving`.
+    `counted` outcomes are in the sums: all since the last reset, default ones of deadlines included, void ones not. `quality` is
+    their mean reward, with a 95% interval, and `spend` what they cost; `decisions` and `outcomes` count on through resets. `floor`
+    is what the best arm known leaves of it now; `saving` is against always taking that arm, see `thrifty.router.saving`.
     """
     copied = router.outlook.copy(router, max_age_s=max_age_s)
     arms, settings, root = copied.arms, copied.settings, copied.sums[0]
@@ -37,6 +38,7 @@ def summary(router: "RouterView", *, max_age_s: float = 0.0) -> dict[str, Any]:
         "outcomes": outcomes,
         "expired": expired,
         "pending": pending,
+        "counted": int(seen),
         "quality": reward / seen if seen > 0.0 else None,
         "quality_low": low,
         "quality_high": high,
@@ -68,8 +70,19 @@ def _saving(copied: SumsCopy, look: Look | None) -> Saving:
     measured = measured_saving(copied.groups) if copied.settings.holdout else NOTHING
     if measured.amount is not None or look is None or look.best is None:
         return measured
-    candidates = may_be_best(look.arms, look.means, look.outcomes)
-    return modelled_saving(copied.sums, copied.parents, 0, candidates=candidates, best=look.arms[look.best])
+    return saving_in(copied, SavingModel(copied.sums, copied.parents), 0, look.arms, best=look.arms[look.best])
+
+
+def saving_in(copied: SumsCopy, model: SavingModel, number: int, arms: tuple[int, ...], *, best: int) -> Saving:
+    """The modelled saving of a segment and all below it against the arm `best`.
+
+    Any of `arms` may be the best one of which the outcomes of this segment leave that open; what it borrows is no evidence here.
+    """
+    known = (copied.sums if copied.recent is None else copied.recent)[number]
+    outcomes, rewards = known["seen"].tolist(), known["reward_sum"].tolist()
+    means = tuple(rewards[arm] / outcomes[arm] if outcomes[arm] > 0.0 else -1.0 for arm in arms)
+    candidates = may_be_best(arms, means, tuple(outcomes[arm] for arm in arms))
+    return model.saving(number, candidates=candidates, best=best)
 
 
 def score_interval(successes: float, n: float) -> tuple[float | None, float | None]:

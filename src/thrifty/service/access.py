@@ -32,12 +32,17 @@ class Access:
 
     def refresh(self) -> None:
         """Read the keys again."""
-        keys = list(self._store.keys())
-        if self._config.admin_key:
-            keys.append(StoredKey(digest(self._config.admin_key), "admin", "admin", None, None, None))
-        required = self.keys.required or bool(keys) or self._store.keys_required
+        required = self.keys.required or self._store.keys_required  # read first: the key that closes the service is among the keys
+        keys = [*self._store.keys(), *self.configured]
+        required = required or bool(keys)
         self.keys = KeyRing(keys, required=required)
         self._limits.keep(key.digest for key in keys)
+
+    @property
+    def configured(self) -> list[StoredKey]:
+        """The keys of the configuration, which nobody can revoke."""
+        key = self._config.admin_key
+        return [StoredKey(digest(key), "admin", "admin", None, None, None)] if key else []
 
     def authorise(self, headers: Headers, role: str) -> None:
         """Raise a ServiceProblemError unless the request carries a key for `role` that has requests left."""

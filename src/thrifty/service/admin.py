@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from thrifty.router import Router
+from thrifty.router import ConflictError, Router
+from thrifty.service import queries
 from thrifty.service.alert_routes import AlertRoutes
 from thrifty.service.bodies import name_of, read_body
 from thrifty.service.dashboard.routes import dashboard_routes
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.history import show_history
+from thrifty.service.hot_path import ROLES
 from thrifty.service.key_routes import KeyRoutes
 from thrifty.service.levers import Levers, shown
 from thrifty.service.messages import RouterRequest, decoded
 from thrifty.service.policy_files import checked_policy
+from thrifty.service.queries import Handler
 from thrifty.service.reading import Reading
 from thrifty.service.reconcile import NO_FILE
 from thrifty.service.request_counts import route_of
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("thrifty.service")
 
-Handler = Callable[[Request], Awaitable[Response]]
-
 
 def build_admin(app: "App") -> Starlette:
     """The Starlette application behind `app`."""
@@ -46,39 +46,45 @@ def build_admin(app: "App") -> Starlette:
     levers, reading = Levers(app, changes, reads), Reading(app, reads)
     guarded = admin.guarded
     routes = [
-        Route("/healthz", answered(status.health)),
-        Route("/readyz", answered(status.readiness)),
-        Route("/metrics", answered(status.metrics)),
-        Route("/openapi.json", answered(status.openapi)),
-        Route("/docs", answered(status.docs)),
+        Route("/healthz", shown_to_all(status.health)),
+        Route("/readyz", shown_to_all(status.readiness)),
+        Route("/metrics", shown_to_all(status.metrics)),
+        Route("/openapi.json", shown_to_all(status.openapi)),
+        Route("/docs", shown_to_all(status.docs)),
+        *(Route(path, _is_hot, methods=["POST"]) for path in ROLES),
         Route("/v1/keys", guarded(keys.make), methods=["POST"]),
         Route("/v1/keys", guarded(keys.show), methods=["GET"]),
         Route("/v1/keys/{name:path}", guarded(keys.revoke), methods=["DELETE"]),
         Route("/v1/drift", guarded(admin.drift)),
-        Route("/v1/alerts", guarded(alerts.show), methods=["GET"]),
+        Route("/v1/alerts", guarded(alerts.show, asked=queries.AlertsQuery), methods=["GET"]),
         Route("/v1/alerts/test", guarded(alerts.test), methods=["POST"]),
         Route("/v1/routers", guarded(admin.list_routers)),
-        Route("/v1/routers/{name}", guarded(admin.put_router), methods=["PUT"]),
+        Route("/v1/routers/{name}", guarded(admin.put_router, asked=queries.VersionQuery), methods=["PUT"]),
         Route("/v1/routers/{name}", guarded(admin.get_router), methods=["GET"]),
-        Route("/v1/routers/{name}", guarded(admin.delete_router), methods=["DELETE"]),
-        Route("/v1/routers/{name}/history", guarded(partial(show_history, app))),
+        Route("/v1/routers/{name}", guarded(admin.delete_router, asked=queries.VersionQuery), methods=["DELETE"]),
+        Route("/v1/routers/{name}/history", guarded(partial(show_history, app), asked=queries.HistoryParameters)),
         Route("/v1/routers/{name}/budget", guarded(alerts.budget), methods=["GET"]),
-        Route("/v1/routers/{name}/segments", guarded(reading.segments)),
+        Route("/v1/routers/{name}/segments", guarded(reading.segments, asked=queries.SegmentsQuery)),
         Route("/v1/routers/{name}/segments/{segment:path}", guarded(admin.explain)),
         Route("/v1/routers/{name}/arms/{change:path}", guarded(levers.change_arm), methods=["POST"]),
         Route("/v1/routers/{name}/alpha", guarded(levers.set_alpha), methods=["POST"]),
         Route("/v1/routers/{name}/undo", guarded(levers.undo), methods=["POST"]),
         Route("/v1/routers/{name}/preview", guarded(levers.preview, reads=True), methods=["POST"]),
-        Route("/v1/routers/{name}/changes", guarded(reading.changes)),
-        Route("/v1/routers/{name}/decisions", guarded(reading.decisions)),
-        Route("/v1/routers/{name}/frontier", guarded(reading.frontier)),
+        Route("/v1/routers/{name}/changes", guarded(reading.changes, asked=queries.ChangesQuery)),
+        Route("/v1/routers/{name}/decisions", guarded(reading.decisions, asked=queries.DecisionsQuery)),
+        Route("/v1/routers/{name}/frontier", guarded(reading.frontier, asked=queries.FrontierQuery)),
         Route("/v1/overview", guarded(reading.overview)),
-        Route("/v1/events", guarded(reading.events)),
+        Route("/v1/events", guarded(reading.events, asked=queries.EventsQuery)),
         Route("/v1/routers/{name}/rollout", guarded(levers.show_rollout), methods=["GET"]),
         Route("/v1/routers/{name}/rollout", guarded(levers.move_rollout), methods=["POST"]),
     ]
-    routes += dashboard_routes(app, reads, answered, guarded)
+    routes += dashboard_routes(app, reads, shown_to_all, guarded)
     return Starlette(routes=routes, exception_handlers={HTTPException: _http})
+
+
+def shown_to_all(handle: Handler, *, asked: type[msgspec.Struct] = queries.NoQuery) -> Handler:
+    """`handle` for everybody, with or without a key; `asked` is what its query string may be."""
+    return answered(queries.asking(handle, asked))
 
 
 def answered(handle: Handler) -> Handler:
@@ -105,9 +111,9 @@ class Admin:
     def __init__(self, app: "App", changes: ChangeTurns) -> None:
         self.app, self._changes = app, changes
 
-    def guarded(self, handle: Handler, *, reads: bool = False) -> Handler:
+    def guarded(self, handle: Handler, *, reads: bool = False, asked: type[msgspec.Struct] = queries.NoQuery) -> Handler:
         """`handle` for keys that may, counted and logged: GET, and what `reads`, needs the role view, everything else admin."""
-        inner = answered(handle)
+        inner = answered(queries.asking(handle, asked))
 
         async def guard(request: Request) -> Response:
             started, viewing = time.perf_counter(), reads or request.method in ("GET", "HEAD")
@@ -138,11 +144,13 @@ class Admin:
     async def put_router(self, request: Request) -> Response:
         """Make a router, or make it as wanted."""
         wanted = await self._read(request, RouterRequest)
-        name, by = name_of(request), self.app.who(request.scope)
+        name, by, version = name_of(request), self.app.who(request.scope), request.state.asked.version
         try:
             if wanted.policy is not msgspec.UNSET:
                 wanted.policy = await run_in_threadpool(checked_policy, wanted.policy, self.app.config.policy_folder)
-            router, new = await self._changes.run(name, lambda: self.app.routers.put(name, wanted, by=by))
+            router, new = await self._changes.run(name, lambda: self.app.routers.put(name, wanted, by=by, version=version))
+        except ConflictError as error:
+            raise ServiceProblemError(409, "conflict", str(error)) from None
         except ValueError as error:
             raise ServiceProblemError(422, "value", str(error)) from error
         return JSONResponse(shown(router), status_code=201 if new else 200)
@@ -153,8 +161,11 @@ class Admin:
 
     async def delete_router(self, request: Request) -> Response:
         """Take a router out of service."""
-        name, by = name_of(request), self.app.who(request.scope)
-        await self._changes.run(name, lambda: self.app.routers.delete(name, by=by))
+        name, by, version = name_of(request), self.app.who(request.scope), request.state.asked.version
+        try:
+            await self._changes.run(name, lambda: self.app.routers.delete(name, by=by, version=version))
+        except ConflictError as error:
+            raise ServiceProblemError(409, "conflict", str(error)) from None
         return Response(status_code=204)
 
     async def explain(self, request: Request) -> Response:
@@ -175,6 +186,11 @@ class Admin:
 def _problem(problem: ServiceProblemError) -> Response:
     headers = {name.decode(): value.decode() for name, value in problem.headers()}
     return JSONResponse(problem.to_dict(), status_code=problem.status, headers=headers)
+
+
+async def _is_hot(_request: Request) -> Response:
+    """The hot path has taken what is posted there; the route tells all other methods that there is only POST."""
+    raise HTTPException(405, headers={"allow": "POST"})
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -8,11 +8,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from thrifty.service.errors import ServiceProblemError
+from thrifty.service.queries import AlertsQuery
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
-
-MOST_SHOWN = 1000
 
 
 class AlertRoutes:
@@ -23,10 +22,8 @@ class AlertRoutes:
 
     async def show(self, request: Request) -> Response:
         """The newest alerts, those that last and those that ended."""
-        text = request.query_params.get("limit", "100")
-        if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= MOST_SHOWN):
-            raise ServiceProblemError(422, "value", f"limit must be a whole number from 1 to {MOST_SHOWN}, got {text!r:.80}")
-        return JSONResponse({"alerts": await run_in_threadpool(self.app.alerts.newest, int(text))})
+        asked: AlertsQuery = request.state.asked
+        return JSONResponse({"alerts": await run_in_threadpool(self.app.alerts.newest, asked.limit)})
 
     async def budget(self, request: Request) -> Response:
         """What a router has spent today, and what is to be expected."""

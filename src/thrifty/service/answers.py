@@ -1,9 +1,12 @@
 """Answers: what was done on the hot path, and how it goes over the wire."""
 
+import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from thrifty.router import Decision, Router
+from thrifty.router import Decision, DecisionInFlightError, Router
 from thrifty.router.decision import explain_code, fallbacks_of
+from thrifty.router.recording import LANDING_S
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import DecisionAnswer, Estimate, OutcomeAnswer, ReasonBody
 
@@ -25,6 +28,33 @@ class Done(NamedTuple):
             return self.content
         self.router.finish(self.content)
         return explained(self.content)
+
+
+class Later:
+    """Something that can be done a moment later: it is tried again whenever somebody asks whether it is certain, for a while.
+
+    So an outcome that comes at once waits for its decision, which was given out before it was stored, and takes up no thread.
+    """
+
+    def __init__(self, call: "Callable[[], Done | DoneBatch]") -> None:
+        self._call, self._until = call, time.monotonic() + LANDING_S
+        self._done: Done | DoneBatch | None = None
+
+    def is_certain(self) -> bool:
+        """Whether it may be answered; a DecisionInFlightError once it has waited too long."""
+        if self._done is None:
+            try:
+                self._done = self._call()
+            except DecisionInFlightError:
+                if time.monotonic() > self._until:
+                    raise
+                return False
+        return self._done.is_certain()
+
+    def answer(self) -> Any:
+        """What to say."""
+        assert self._done is not None
+        return self._done.answer()
 
 
 class DoneBatch(NamedTuple):

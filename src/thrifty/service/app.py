@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.middleware.cors import CORSMiddleware
 
@@ -27,6 +28,7 @@ from thrifty.service.history import HistoryTask
 from thrifty.service.hot_path import ROLES, HotPath
 from thrifty.service.metrics import Metrics
 from thrifty.service.overview import Overview
+from thrifty.service.queries import NoQuery, parsed
 from thrifty.service.reconcile import Reconciler
 from thrifty.service.request_checks import RequestChecks, has_body
 from thrifty.service.request_counts import RequestCounts
@@ -111,6 +113,7 @@ class App:
                 answered.set_result(answer)
 
         try:
+            parsed(NoQuery, parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
             body = await read_body(receive, scope["headers"], self.config.max_body)
             self.hot_path.take(path, scope["headers"], body, reply)
         except ServiceProblemError as problem:
@@ -181,7 +184,7 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _sweep(self) -> None:
-        """Four times a second: connections that take too long. Now and then: routers whose decisions took long."""
+        """Four times a second: connections that take too long, streams without a valid key. Now and then: costly routers."""
         loop = asyncio.get_running_loop()
         forget_at = time.monotonic() + COSTLY_FOR_S
         while True:
@@ -191,6 +194,7 @@ class App:
                 self.hot_path.forget_costly()
             try:
                 self.connections.sweep(loop.time())
+                self.events.check()
             except Exception as error:
                 internal_problem(error, during="sweep")
 

@@ -11,6 +11,7 @@ from thrifty.router.settings import checked_arms, checked_name
 from thrifty.service.config import Config, read_file
 from thrifty.service.messages import RouterBody, RouterRequest
 from thrifty.service.policy_files import checked_policy
+from thrifty.service.wrong_values import wrong_value
 
 UNKNOWN = "unknown"
 """A price in the file that is not known: TOML has no null."""
@@ -59,11 +60,20 @@ def _declaration(file: str, name: str, table: Any, config: Config) -> Declaratio
         arms = table.get("arms")
         if isinstance(arms, dict):
             table = {**table, "arms": {arm: None if price == UNKNOWN else price for arm, price in arms.items()}}
-        request: Any = msgspec.convert(table, RouterRequest)
+        request: Any = _request(table)
         if request.policy is not msgspec.UNSET:
             request.policy = checked_policy(request.policy, config.policy_folder)
         settings, prices = Settings(**request.settings()), checked_arms(request.arms)
         settings.check_arms(len(prices))
+        if (start := request.start()) is not None:
+            start.check(prices, settings, weighs_outcomes=False)
     except ValueError as error:
         raise ValueError(f"{file}: [routers.{name}]: {error}") from None
     return Declaration(prices, {each: getattr(settings, each) for each in request.settings()}, request)
+
+
+def _request(table: dict[str, Any]) -> Any:
+    try:
+        return msgspec.convert(table, RouterRequest)
+    except msgspec.ValidationError as error:
+        raise ValueError(wrong_value(error, RouterRequest, table, null=f'"{UNKNOWN}"')) from None

@@ -43,8 +43,8 @@ class Made(NamedTuple):
 class Listener:
     """Somebody who listens: events that wait to be sent."""
 
-    def __init__(self, router: str | None) -> None:
-        self.router, self.ending = router, False
+    def __init__(self, router: str | None, is_allowed: Callable[[], bool]) -> None:
+        self.router, self.ending, self.is_allowed = router, False, is_allowed
         self._events: dict[str, bytes] = {}
         self._alerts: list[bytes] = []
         self._news = asyncio.Event()
@@ -87,14 +87,14 @@ class Events:
     def __len__(self) -> int:
         return len(self._listeners)
 
-    def join(self, router: str | None) -> Listener:
-        """Somebody new; 503 if there are too many."""
+    def join(self, router: str | None, is_allowed: Callable[[], bool]) -> Listener:
+        """Somebody new, for as long as it `is_allowed`; 503 if there are too many."""
         if self._closed:
             raise ServiceProblemError(503, "draining", "the service is stopping")
         if len(self._listeners) >= self._app.config.max_streams:
             message = f"{self._app.config.max_streams} streams of events are open, which is max_streams; try again later"
             raise ServiceProblemError(503, "streams", message, retry_s=5.0)
-        listener = Listener(router)
+        listener = Listener(router, is_allowed)
         self._listeners.add(listener)
         for kind, name in (("overview", None), ("router", router)):
             if (kind == "overview" or name is not None) and name in self._last:
@@ -110,6 +110,12 @@ class Events:
         self._closed = True
         for listener in self._listeners:
             listener.end()
+
+    def check(self) -> None:
+        """End the streams whose key was revoked or has expired; called a few times a second."""
+        for listener in self._listeners:
+            if not listener.is_allowed():
+                listener.end()
 
     async def run(self) -> None:
         """Once a second, if anybody listens: make what they hear, and send what has changed."""
@@ -160,10 +166,10 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: Events, listener: Listener, is_allowed: Callable[[], bool]) -> None:
+    def __init__(self, events: Events, listener: Listener) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._events, self._listener, self._is_allowed = events, listener, is_allowed
+        self._events, self._listener = events, listener
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         """Stream until somebody has had enough."""
@@ -173,7 +179,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b"retry: 2000\n\n", "more_body": True})
             while not gone.done():
                 body = await self._listener.take()
-                if self._listener.ending or not self._is_allowed():
+                if self._listener.ending or not self._listener.is_allowed():
                     break
                 try:
                     await asyncio.wait_for(send({"type": "http.response.body", "body": body, "more_body": True}), SEND_S)

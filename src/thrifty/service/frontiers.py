@@ -29,6 +29,9 @@ FromLog = Callable[[Journal, str, str], list[dict[str, Any]]]
 _FROM_LOG = "estimated from the newest decisions in the router's own log, with intervals at 95%"
 _FROM_SUMS = "estimated from the router's sums: each arm as it did where it was chosen, without intervals of cost"
 
+NOT_FROM_LOG = "not from its log"
+"""What stands before the reason, in the note of a frontier from sums."""
+
 
 class Frontiers:
     """Makes frontiers. For the thread of the loop, but for what runs in threads."""
@@ -72,6 +75,6 @@ class Frontiers:
             except ValueError as error:  # too few rows, say
                 note = " ".join(str(error).split())[:300]
         if basis == "sums":
-            rows, note = router.what_if(segment=segment, max_age_s=FRESH_S), f"{_FROM_SUMS} ({note})"
+            rows, note = router.what_if(segment=segment, max_age_s=FRESH_S), f"{_FROM_SUMS} ({NOT_FROM_LOG}: {note})"
         shown = {"router": router.name, "segment": segment, "alpha": router.settings.alpha, "basis": basis, "note": note}
         return encode({**shown, "at": time.time(), "rows": rows})

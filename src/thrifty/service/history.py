@@ -5,13 +5,12 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from thrifty.router import Router
 from thrifty.service.errors import ServiceProblemError
-from thrifty.service.queries import given_once
 from thrifty.store import StoreError
 
 if TYPE_CHECKING:
@@ -21,38 +20,17 @@ WRITE_EVERY_S = 1.0
 
 PRUNE_EVERY_S = 600.0
 
-PARAMETERS = ("step", "since", "until", "segment", "by")
-
 log = logging.getLogger("thrifty.service")
 
 
 async def show_history(app: "App", request: Request) -> Response:
     """Decisions, outcomes, rewards and costs of a router per minute, hour or day."""
-    router, asked = app.routers.router(request.path_params["name"]), given_once(request.query_params.multi_items())
+    router, asked = app.routers.router(request.path_params["name"]), structs.asdict(request.state.asked)
     try:
-        found = await run_in_threadpool(read_history, router, asked)
+        found = await run_in_threadpool(lambda: router.history(**asked).to_dict())
     except ValueError as error:
         raise ServiceProblemError(422, "value", str(error)) from error
     return JSONResponse(found)
-
-
-def read_history(router: Router, asked: dict[str, str]) -> dict[str, Any]:
-    """The answer to query parameters; a ValueError for wrong ones."""
-    unknown = sorted(set(asked) - set(PARAMETERS))
-    if unknown:
-        raise ValueError(f"there is no parameter {unknown[0]!r:.80}; there are {', '.join(PARAMETERS)}")
-    wanted: dict[str, Any] = {name: asked[name] for name in ("step", "segment") if name in asked}
-    wanted |= {name: _number(name, asked[name]) for name in ("since", "until") if name in asked}
-    if "by" in asked:
-        wanted["by"] = [name for name in asked["by"].split(",") if name]
-    return router.history(**wanted).to_dict()
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name} must be seconds since 1970, got {text!r:.80}") from None
 
 
 class HistoryTask:

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from thrifty.router import ColdDecisionError
-from thrifty.service.answers import Done, DoneBatch
+from thrifty.router import ColdDecisionError, DecisionInFlightError
+from thrifty.service.answers import Done, DoneBatch, Later
+from thrifty.service.batches import SlowCallError, do_rest
 from thrifty.service.errors import ServiceProblemError, internal_problem
 from thrifty.service.messages import DecisionRequest, OutcomeAnswer, OutcomeRequest, decoded
 from thrifty.service.routers import Routers
@@ -36,6 +37,10 @@ LATE_S = 0.01
 SLOW_THREADS, SLOW_WAITING = 4, 256
 """Worker threads for calls that may take long, and requests that may wait for one."""
 
+MOST_LATER = 1000
+"""Answers that may wait before no outcome waits for its decision any more."""
+
+Answerable = Done | DoneBatch | Later
 Headers = Sequence[tuple[bytes, bytes]]
 Reply = Callable[[int, bytes, Headers], None]
 """Takes the status, the body, and what headers the status asks for."""
@@ -43,10 +48,6 @@ Reply = Callable[[int, bytes, Headers], None]
 _decisions = msgspec.json.Decoder(DecisionRequest | list[DecisionRequest])
 _outcomes = msgspec.json.Decoder(OutcomeRequest | list[OutcomeRequest])
 _encode = msgspec.json.Encoder().encode
-
-
-class SlowCallError(Exception):
-    """A call that must not run on the event loop; nothing of it was done."""
 
 
 class HotPath:
@@ -70,7 +71,7 @@ class HotPath:
         count: Callable[[str, int, float], None],
     ) -> None:
         self._routers, self._max_batch, self._authorise, self._count = routers, max_batch, authorise, count
-        self._owed: list[tuple[Done | DoneBatch, str, float, Reply]] = []
+        self._owed: list[tuple[Answerable, str, float, Reply]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looks_again = False  # whether the loop is going to call `_settle_late`
         self._costly: set[str] = set()  # routers whose decisions take too long for the loop
@@ -96,10 +97,12 @@ class HotPath:
                 self._take_batch(do, asked, path, started, reply)
                 return
             try:
-                done = do(asked)
+                done: Answerable = do(asked)
             except SlowCallError:
                 self._start_slow(partial(do, asked, slow=True), path, started, reply)
                 return
+            except DecisionInFlightError:
+                done = self._later(partial(do, asked))
         except Exception as error:
             self.refuse(error, path, started, reply)
             return
@@ -124,7 +127,7 @@ class HotPath:
             internal_problem(failed, path=path)
         self._count(path, problem.status, time.perf_counter() - started)
 
-    def _finish(self, done: Done | DoneBatch, path: str, started: float, reply: Reply) -> None:
+    def _finish(self, done: Answerable, path: str, started: float, reply: Reply) -> None:
         """Answer, or owe the answer. Nothing that goes wrong here keeps others from their answers."""
         try:
             if not done.is_certain():
@@ -136,7 +139,7 @@ class HotPath:
             return
         self._give(body, path, started, reply)
 
-    def _owe(self, done: Done | DoneBatch, path: str, started: float, reply: Reply) -> None:
+    def _owe(self, done: Answerable, path: str, started: float, reply: Reply) -> None:
         """Keep an answer until a commit covers it, or until the store counts as away, which no commit tells."""
         self._owed.append((done, path, started, reply))
         if self._loop is not None and not self._looks_again:
@@ -164,14 +167,21 @@ class HotPath:
             self._start_large(do, asked, path, started, reply)
             return
         parts: list[Done | ServiceProblemError] = []
+        go_on = partial(do_rest, do, asked, parts, path)
         try:
-            for each in asked:
-                parts.append(_part(do, each, path, slow=False))
+            done: Answerable = go_on(slow=False)
         except SlowCallError:
-            rest = asked[len(parts) :]
-            self._start_slow(lambda: DoneBatch(parts + [_part(do, each, path, slow=True) for each in rest]), path, started, reply)
+            self._start_slow(partial(go_on, slow=True), path, started, reply)
             return
-        self._finish(DoneBatch(parts), path, started, reply)
+        except DecisionInFlightError:
+            done = self._later(partial(go_on, slow=False))
+        self._finish(done, path, started, reply)
+
+    def _later(self, call: Callable[[], Done | DoneBatch]) -> Later:
+        """Let something be tried again whenever a commit has come, unless too many answers wait already."""
+        if len(self._owed) >= MOST_LATER:
+            raise StoreError(f"{MOST_LATER} answers wait for the store already: try again later")
+        return Later(call)
 
     def _start_large(self, do: Callable[..., Done], asked: list[Any], path: str, started: float, reply: Reply) -> None:
         """Do a large batch in a worker thread, wait there until it is durable, and write its answer there too."""
@@ -180,7 +190,7 @@ class HotPath:
 
         def run() -> None:
             try:
-                batch = DoneBatch([_part(do, each, path, slow=True) for each in asked])
+                batch = do_rest(do, asked, [], path, slow=True)
                 batch.wait()
                 body = _encode(batch.answer())
             except Exception as error:
@@ -247,26 +257,15 @@ class HotPath:
         outcome = {"status": asked.status, "cost": asked.cost, "arm": asked.arm, "occurred_at": asked.occurred_at}
         try:
             decision_id = asked.decision_id if asked.decision_id is not None else router.id_of(str(asked.reference))
-            result, position = router.record_soon(decision_id, asked.reward, cold=slow, **outcome)  # type: ignore[arg-type]
+            record: Any = router.record_when_stored if slow else partial(router.record_soon, cold=False)
+            result, position = record(decision_id, asked.reward, **outcome)
         except ColdDecisionError:
             raise SlowCallError from None
         except KeyError as error:
             raise ServiceProblemError(404, "decision", str(error.args[0])) from None
         except ValueError as error:
             raise ServiceProblemError(422, "value", str(error)) from None
-        return Done(router, position, OutcomeAnswer(decision_id, result))  # type: ignore[arg-type]
-
-
-def _part(do: Callable[..., Done], asked: Any, path: str, *, slow: bool) -> Done | ServiceProblemError:
-    """One item of a batch; a store that is away, and a call that may take long, concern the whole batch."""
-    try:
-        return do(asked, slow=slow)
-    except ServiceProblemError as problem:
-        return problem
-    except (StoreError, SlowCallError):
-        raise
-    except Exception as error:
-        return internal_problem(error, path=path)
+        return Done(router, position, OutcomeAnswer(decision_id, result))
 
 
 def _problem(error: Exception, path: str) -> ServiceProblemError:
@@ -274,6 +273,8 @@ def _problem(error: Exception, path: str) -> ServiceProblemError:
         return error
     if isinstance(error, StoreError):
         return ServiceProblemError(503, "store", str(error))
+    if isinstance(error, SlowCallError):  # an outcome that waited for its decision, which has left memory since
+        return ServiceProblemError(503, "store", "the decision was stored a moment ago: send the outcome again")
     return internal_problem(error, path=path)
 
 

@@ -1,5 +1,6 @@
 """Routes of keys: made, listed and revoked while the service runs."""
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,20 @@ from starlette.responses import JSONResponse, Response
 
 from thrifty.service.bodies import read_body
 from thrifty.service.errors import ServiceProblemError
-from thrifty.service.keys import digest, make_key
+from thrifty.service.keys import digest, has_lasting_admin, make_key
 from thrifty.service.messages import KeyRequest, decoded
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
 
+_FIRST = (
+    "the first key must have the role admin and must not expire: from then on every request needs a key, also to make one. "
+    "Make it without days, and keys that expire after it"
+)
+_LAST = (
+    "the last admin key that does not expire cannot be revoked: nobody could make another. Make one under another name first, or "
+    "revoke it in the store, with the service stopped"
+)
 _decoder = msgspec.json.Decoder(KeyRequest)
 
 
@@ -23,17 +32,15 @@ class KeyRoutes:
     """The handlers."""
 
     def __init__(self, app: "App") -> None:
-        self.app = app
+        self.app, self._turn = app, threading.Lock()  # one key is revoked at a time
 
     async def make(self, request: Request) -> Response:
         """Make a key. It is in the answer and nowhere else: the store has its digest."""
         app = self.app
         body = await read_body(request.receive, request.scope["headers"], app.config.max_body)
         wanted: KeyRequest = decoded(_decoder, body)
-        if not app.access.keys.required and "admin" not in wanted.role.split(","):
-            raise ServiceProblemError(
-                422, "value", "the first key must have the role admin: from then on every request needs a key, also to make one"
-            )
+        if not app.access.keys.required and ("admin" not in wanted.role.split(",") or wanted.days is not None):
+            raise ServiceProblemError(422, "value", _FIRST)
         key, expires_at = make_key(), None if wanted.days is None else time.time() + 86_400 * wanted.days
         await run_in_threadpool(self._add, wanted, key, expires_at)
         answer = {"name": wanted.name, "role": wanted.role, "key": key, "expires_at": expires_at}
@@ -67,6 +74,12 @@ class KeyRoutes:
         self.app.access.refresh()
 
     def _remove(self, name: str) -> int:
-        removed = self.app.store.remove_keys(name)
-        self.app.access.refresh()
+        store, access = self.app.store, self.app.access
+        with self._turn:
+            stored = list(store.keys())
+            others = [*(key for key in stored if key.name != name), *access.configured]
+            if has_lasting_admin(stored) and not has_lasting_admin(others):
+                raise ServiceProblemError(409, "last", _LAST)
+            removed = store.remove_keys(name)
+        access.refresh()
         return int(removed)

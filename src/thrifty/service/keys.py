@@ -2,13 +2,25 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from thrifty.store import StoredKey
+
 ROLES = ("decide", "outcome", "view", "admin")
 """What a key may do: view may read everything and change nothing, admin may do everything."""
+
+LEAST_DAYS, MOST_DAYS = 0.01, 36_500.0
+"""How long a key may live, if it expires. 0.01 days are 14.4 minutes: a key that ends sooner is hardly meant."""
+
+NAME = r"^[^\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]{1,200}$(?!\n)"
+"""What a key may be called: characters that are seen. A name stands in the log, in lists and in the changes of routers.
+
+In Python `$` also fits before a last newline, in JSON schemas it does not; with `(?!\\n)` both mean the same.
+"""
 
 
 def make_key() -> str:
@@ -27,6 +39,29 @@ def digest(key: str) -> str:
     'ca978112'
     """
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def checked_key_name(name: str) -> str:
+    """The name of a key, or a ValueError.
+
+    >>> checked_key_name("shop / o")
+    'shop / o'
+    """
+    if re.search(NAME, name) is None:
+        raise ValueError(f"the name of a key must be 1 to 200 characters, none of them a control character, got {name!r:.80}")
+    return name
+
+
+def checked_days(days: float | None) -> float | None:
+    """How many days a key lives, None for ever, or a ValueError."""
+    if days is not None and not LEAST_DAYS <= days <= MOST_DAYS:
+        raise ValueError(f"days must be from {LEAST_DAYS:g} (a quarter of an hour) to {MOST_DAYS:.0f}, got {days:g}")
+    return days
+
+
+def has_lasting_admin(keys: Iterable[StoredKey]) -> bool:
+    """Whether one of the keys can always make others: it has the role admin, and does not expire."""
+    return any("admin" in key.role.split(",") and key.expires_at is None for key in keys)
 
 
 def checked_roles(roles: str) -> str:

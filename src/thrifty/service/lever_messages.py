@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from thrifty.router.preview import PREVIEWS
 from thrifty.router.settings import LEAST_SHARE
@@ -63,7 +63,11 @@ class RolloutAnswer(Struct):
     high: float | None
     p: float | None
     waiting: int
+    keys: int | None
+    left_out: int
+    blocks: int
     outcomes_needed: int | None
+    keys_needed: int | None
     days_needed: float | None
     text: str
 
@@ -73,7 +77,7 @@ class PreviewRequest(Struct, forbid_unknown_fields=True):
 
     action: Literal[PREVIEWS]  # type: ignore[valid-type]
     arm: Text | None = None
-    price: Price | None = None
+    price: Price | UnsetType | None = UNSET
     alpha: Share | None = None
     segment: Annotated[str, Meta(max_length=200)] = ""
 

@@ -33,8 +33,8 @@ class Levers:
         if action not in ACTIONS or not arm:
             raise ServiceProblemError(404, "action", f"the path must end in ARM:ACTION, with one of {', '.join(ACTIONS)}")
         wanted = await self._read(request, ArmRequest, default=b"{}")
-        router, by = self._router(request), self.app.who(request.scope)
-        return await self._pull(router, lambda: router.change(action, arm, price=wanted.price, by=by, version=wanted.version))
+        router, by, price = self._router(request), self.app.who(request.scope), _price(action, wanted.price)
+        return await self._pull(router, lambda: router.change(action, arm, price=price, by=by, version=wanted.version))
 
     async def set_alpha(self, request: Request) -> Response:
         """Change alpha, and leave everything else as it is."""
@@ -64,6 +64,7 @@ class Levers:
         """What a change would do; nothing is changed."""
         wanted: PreviewRequest = await self._read(request, PreviewRequest)
         router, asked = self._router(request), msgspec.structs.asdict(wanted)
+        asked["price"] = _price(wanted.action, wanted.price)
         try:
             found = await self._reads.run(lambda: encode(router.preview(**asked, max_age_s=FRESH_S)))
             return Response(found, media_type="application/json")
@@ -90,6 +91,15 @@ class Levers:
         return decoded(msgspec.json.Decoder(kind), body or default)
 
 
+def _price(action: str, price: "float | msgspec.UnsetType | None") -> float | None:
+    """The price that goes with a change; a ServiceProblemError where it was forgotten, or would have no effect."""
+    if action == "price" and price is msgspec.UNSET:
+        raise ServiceProblemError(422, "value", "price is missing: give the new price of the arm, or null if it is unknown")
+    if action not in ("add", "price") and isinstance(price, float):
+        raise ServiceProblemError(422, "value", f"{action} takes no price, got {price:g}: change it by the action price")
+    return price if isinstance(price, float) else None
+
+
 def shown(router: Router) -> dict[str, Any]:
     """A router with its arms and settings, as plain values."""
     arms = router.arms
@@ -98,4 +108,13 @@ def shown(router: Router) -> dict[str, Any]:
         for arm, (name, price, status) in enumerate(zip(arms.names, arms.prices, arms.status, strict=True))
     }
     pinned = None if arms.pinned is None else arms.names[arms.pinned]
-    return {"name": router.name, "version": router.version, "arms": found, "pinned": pinned, **router.settings.to_dict()}
+    start = router.state.configuration.known_left
+    known = None if start is None else {"source": start.source, "outcomes": start.total}
+    return {
+        "name": router.name,
+        "version": router.version,
+        "arms": found,
+        "pinned": pinned,
+        "known": known,
+        **router.settings.to_dict(),
+    }

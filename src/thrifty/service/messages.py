@@ -3,13 +3,16 @@
 from dataclasses import MISSING
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError, defstruct, structs
-from msgspec.json import Decoder
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError, defstruct, structs, to_builtins
+from msgspec.json import Decoder, decode
 
 from thrifty.described import Described, described
+from thrifty.known import MOST_OUTCOMES
 from thrifty.router import Settings
+from thrifty.router.known_start import MOST_ENTRIES, KnownStart
 from thrifty.service.errors import ServiceProblemError
-from thrifty.service.keys import ROLES
+from thrifty.service.keys import LEAST_DAYS, MOST_DAYS, NAME, ROLES
+from thrifty.service.wrong_values import wrong_value
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 letters, digits, - or _")]
 Text = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -29,7 +32,7 @@ class EligibleArm(Struct, forbid_unknown_fields=True):
 class DecisionRequest(Struct, forbid_unknown_fields=True):
     """A request for one decision. `context` (10,000 characters at most) is kept in the log; no rule uses it.
 
-    In a canary all requests with the same `key` (a customer, a card) are routed, or none; it is not kept.
+    In a canary all requests with the same `key` (a customer, a card) are routed, or none; only 20 bits of a hash of it are kept.
     """
 
     router: Name
@@ -53,14 +56,39 @@ class OutcomeRequest(Struct, forbid_unknown_fields=True):
     occurred_at: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
 
 
+class KnownEntry(Struct, forbid_unknown_fields=True):
+    """Outcomes of an arm in a segment that are known beforehand: how many, and the sums of their rewards and costs, and squares."""
+
+    arm: Text
+    outcomes: Annotated[int, Meta(ge=1, le=MOST_OUTCOMES)]
+    rewards: Annotated[float, Meta(ge=0.0, le=float(MOST_OUTCOMES))]
+    segment: Annotated[str, Meta(max_length=200)] = ""
+    costs: Price | None = None
+    reward_squares: Annotated[float, Meta(ge=0.0, le=float(MOST_OUTCOMES))] | None = None
+    cost_squares: Price | None = None
+
+
+class KnownBody(Struct, forbid_unknown_fields=True):
+    """What a new router starts with. Rules learn from it; it counts as no decision, outcome or cost of the router."""
+
+    outcomes: Annotated[list[KnownEntry], Meta(min_length=1, max_length=MOST_ENTRIES)]
+    source: Text = "known beforehand"
+
+
 class RouterBody(Struct, forbid_unknown_fields=True):
     """A router as it shall be: prices by arm, null where unknown; `RouterRequest` has the settings too."""
 
     arms: Annotated[dict[Text, Price | None], Meta(min_length=1, max_length=1000)]
+    known: Annotated[KnownBody | None, Meta(description="what a new router starts with; one that is there must have had it")] = None
 
     def settings(self) -> dict[str, Any]:
         """The settings that the request names."""
-        return {name: value for name, value in structs.asdict(self).items() if name != "arms" and value is not UNSET}
+        no_settings = ("arms", "known")
+        return {name: value for name, value in structs.asdict(self).items() if name not in no_settings and value is not UNSET}
+
+    def start(self) -> KnownStart | None:
+        """What a new router starts with."""
+        return None if self.known is None else KnownStart.read(to_builtins(self.known))
 
 
 def _field(each: Described) -> tuple[Any, ...]:
@@ -90,18 +118,30 @@ Version = Annotated[int, Meta(ge=0, le=2**53, description="of the router that th
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):
-    """The body of a change to an arm; `price` for add and price."""
+    """The body of a change to an arm; `price` for add and price: null if it is unknown."""
 
-    price: Price | None = None
+    price: Price | UnsetType | None = UNSET
     version: Version | None = None
 
 
 class KeyRequest(Struct, forbid_unknown_fields=True):
     """A key to be made: whom it is for, what it may do (roles separated by commas), and for how many days (else for ever)."""
 
-    name: Text
-    role: Annotated[str, Meta(pattern=f"^({_ROLE})(,({_ROLE}))*$", max_length=100)] = "decide,outcome"
-    days: Annotated[float, Meta(gt=0.0, le=36_500.0)] | None = None
+    name: Annotated[
+        str,
+        Meta(
+            pattern=NAME, min_length=1, max_length=200, description="1 to 200 characters, none of them a control or invisible one"
+        ),
+    ]
+    role: Annotated[
+        str,
+        Meta(
+            pattern=rf"^({_ROLE})(,({_ROLE}))*$(?!\n)",
+            max_length=100,
+            description=f"one or more of {', '.join(ROLES)}, separated by commas",
+        ),
+    ] = "decide,outcome"
+    days: Annotated[float, Meta(ge=LEAST_DAYS, le=MOST_DAYS)] | None = None
 
 
 class KeyAnswer(Struct):
@@ -249,6 +289,14 @@ def decoded(decoder: Decoder[Any], body: bytes | bytearray) -> Any:
     try:
         return decoder.decode(body)
     except ValidationError as error:
-        raise ServiceProblemError(422, "value", str(error)) from None
+        raise ServiceProblemError(422, "value", _wrong_in(body, decoder, error)) from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ServiceProblemError(400, "json", f"the body must be JSON: {error}") from None
+
+
+def _wrong_in(body: bytes | bytearray, decoder: Decoder[Any], error: ValidationError) -> str:
+    try:
+        sent = decode(body)
+    except (DecodeError, UnicodeDecodeError, RecursionError):  # what follows is no JSON, or too deep
+        return str(error)
+    return wrong_value(error, decoder.type, sent)

@@ -9,7 +9,6 @@ import msgspec
 from thrifty.router import ACTIONS
 from thrifty.service import lever_messages, messages, queries
 from thrifty.service.openapi_parts import content, one_or_many, operation, parameter, plain, ref
-from thrifty.store.history import FIELDS, STEPS
 
 _TYPES = (
     lever_messages.AlphaRequest,
@@ -36,7 +35,7 @@ _TYPES = (
 _OBJECT = {"type": "object"}
 _NAME = parameter("name", pattern="^[A-Za-z0-9_-]{1,64}$")
 _NO_ROUTER = {"404": "there is no such router"}
-_QUARANTINED = {"409": "the router is quarantined; the message has the remedy"}
+_QUARANTINED = {"409": "the router has changed since it had this version, or is quarantined; the message has the remedy"}
 
 
 @cache
@@ -80,7 +79,8 @@ def _hot_paths() -> dict[str, Any]:
 
 def _key_paths() -> dict[str, Any]:
     make = operation("make a key, which is shown once", None, body=ref("KeyRequest"), created=ref("KeyAnswer"), role="admin")
-    revoke = operation("revoke all keys of a name", None, errors={"404": "there is no such key"}, role="admin")
+    wrong = {"404": "there is no such key", "409": "it is the last admin key that does not expire"}
+    revoke = operation("revoke all keys of a name", None, errors=wrong, role="admin")
     return {
         "/v1/keys": {"post": make, "get": operation("list keys: names, roles, when made, last used, expiring", ref("KeyList"))},
         "/v1/keys/{key_name}": {"parameters": [parameter("key_name", minLength=1)], "delete": revoke},
@@ -88,12 +88,11 @@ def _key_paths() -> dict[str, Any]:
 
 
 def _alert_paths() -> dict[str, Any]:
-    limit = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}, "required": False}
-    show = operation("list the newest alerts", ref("AlertList"), errors={"422": "a limit that is not allowed"})
+    show = operation("list the newest alerts", ref("AlertList"), asked=queries.AlertsQuery)
     test = operation("send a test alert", None, errors={"409": "there is no webhook"}, role="admin")
     del test["responses"]["204"]
     test["responses"]["202"] = {"description": "queued", "content": content(_OBJECT)}
-    return {"/v1/alerts": {"get": {**show, "parameters": [limit]}}, "/v1/alerts/test": {"post": test}}
+    return {"/v1/alerts": {"get": show}, "/v1/alerts/test": {"post": test}}
 
 
 def _router_paths() -> dict[str, Any]:
@@ -105,13 +104,16 @@ def _router_paths() -> dict[str, Any]:
         created=_OBJECT,
         errors=_QUARANTINED,
         role="admin",
+        asked=queries.VersionQuery,
     )
-    delete = operation("take a router out of service", None, errors={**_NO_ROUTER, **_QUARANTINED}, role="admin")
+    gone = {**_NO_ROUTER, **_QUARANTINED}
+    delete = operation("take a router out of service", None, errors=gone, role="admin", asked=queries.VersionQuery)
     explain = operation("explain a segment", _OBJECT, errors={"404": "there is no such router or segment"})
     history = operation(
         "decisions, outcomes, rewards and costs per minute, hour or day",
         _OBJECT,
         errors={**_NO_ROUTER, "422": "a parameter that is not allowed, or too many rows; the message has the remedy"},
+        asked=queries.HistoryParameters,
     )
     segments = operation(
         "list segments, and explain all of them together; or a table of them",
@@ -128,7 +130,7 @@ def _router_paths() -> dict[str, Any]:
             "get": operation("show a router", _OBJECT, errors=_NO_ROUTER),
             "delete": delete,
         },
-        "/v1/routers/{name}/history": {"parameters": [name, *_history_parameters()], "get": history},
+        "/v1/routers/{name}/history": {"parameters": [name], "get": history},
         "/v1/routers/{name}/budget": {
             "parameters": [name],
             "get": operation("show today's spend", _OBJECT, errors=_NO_ROUTER),
@@ -180,26 +182,6 @@ def _status_paths() -> dict[str, Any]:
         "/readyz": {"get": plain("ready to decide, or degraded while the store is away; names quarantined routers")},
         "/metrics": {"get": plain("Prometheus metrics")},
     }
-
-
-def _history_parameters() -> list[dict[str, Any]]:
-    shapes: dict[str, dict[str, Any]] = {
-        "step": {"type": "string", "enum": list(STEPS)},
-        "since": {"type": "number"},
-        "until": {"type": "number"},
-        "segment": {"type": "string"},
-        "by": {"type": "array", "items": {"type": "string", "enum": list(FIELDS)}},
-    }
-    meanings = {
-        "since": "seconds since 1970; by default so that the last 120 minutes, 72 hours or 90 days are shown",
-        "until": "seconds since 1970; by default now",
-        "segment": "only this segment and those below it",
-        "by": "what is kept apart; all else is added up",
-    }
-    return [
-        {"name": name, "in": "query", "description": meanings.get(name, ""), "schema": shape, "explode": False}
-        for name, shape in shapes.items()
-    ]
 
 
 def _lever(

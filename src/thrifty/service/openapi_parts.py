@@ -18,7 +18,9 @@ def query(kind: Any) -> list[dict[str, Any]]:
     for name, field in fields.items():
         schema = {key: value for key, value in field.items() if key != "default"}
         given = [each for each in schema.pop("anyOf", []) if each != {"type": "null"}]  # a query has no null
-        found.append({"name": name, "in": "query", "required": False, "schema": {**schema, **(given[0] if given else {})}})
+        schema = {**schema, **(given[0] if given else {})}
+        joined = {"explode": False} if schema.get("type") == "array" else {}  # one text, separated by commas
+        found.append({"name": name, "in": "query", "required": False, "schema": schema, **joined})
     return found
 
 
@@ -46,6 +48,7 @@ _ALWAYS = {
     "413": "too large",
     "415": "a body that is not application/json",
     "421": "a Host that is not served here",
+    "422": "a value that is not allowed; the message names it",
     "429": "too many requests with this key",
     "431": "headers that are too many or too long",
     "500": "an internal error; the log has it under the request_id",
@@ -66,8 +69,6 @@ def operation(
 ) -> dict[str, Any]:
     """A call: its body or its query (`asked`), its answer, and what may go wrong."""
     texts = {code: text.format(role=role) for code, text in _ALWAYS.items()} | (errors or {})
-    if body is not None or asked is not None:
-        texts |= {"422": "a value that is not allowed; the message names the field"}
     responses = {code: failure(code, text) for code, text in texts.items()}
     if answer is not None:
         responses["200"] = {"description": "done", "content": content(answer)}

@@ -10,7 +10,7 @@ from thrifty.router import Router
 from thrifty.service.bodies import name_of
 from thrifty.service.events import EventStream
 from thrifty.service.overview import FRESH_S, encode
-from thrifty.service.queries import ChangesQuery, DecisionsQuery, EventsQuery, FrontierQuery, SegmentsQuery, parsed
+from thrifty.service.queries import ChangesQuery, DecisionsQuery, EventsQuery, FrontierQuery, SegmentsQuery
 from thrifty.service.turns import ReadTurns
 
 if TYPE_CHECKING:
@@ -29,29 +29,29 @@ class Reading:
 
     async def events(self, request: Request) -> Response:
         """A stream of events."""
-        asked = parsed(EventsQuery, request.query_params.multi_items())
+        asked: EventsQuery = request.state.asked
         if asked.router is not None:
             self.app.routers.router(asked.router)
         if request.method == "HEAD":
             return Response(media_type=EventStream.media_type)
         headers, access = request.scope["headers"], self.app.access
-        return EventStream(self.app.events, self.app.events.join(asked.router), lambda: access.is_allowed(headers, "view"))
+        return EventStream(self.app.events, self.app.events.join(asked.router, lambda: access.is_allowed(headers, "view")))
 
     async def changes(self, request: Request) -> Response:
         """The changes of a router, newest first."""
-        asked = parsed(ChangesQuery, request.query_params.multi_items())
+        asked: ChangesQuery = request.state.asked
         router = self._router(request)
         return await self._answer(lambda: {"changes": router.changes(asked.limit, before=asked.before)})
 
     async def decisions(self, request: Request) -> Response:
         """Recent decisions of a router, newest first."""
-        asked = parsed(DecisionsQuery, request.query_params.multi_items())
+        asked: DecisionsQuery = request.state.asked
         router = self._router(request)
         return await self._answer(lambda: {"decisions": router.recent_decisions(asked.limit, segment=asked.segment)})
 
     async def segments(self, request: Request) -> Response:
         """The segments seen so far and the explanation of all of them together; or, with `details`, a table of them."""
-        asked = parsed(SegmentsQuery, request.query_params.multi_items())
+        asked: SegmentsQuery = request.state.asked
         router = self._router(request)
         if not asked.details:
             return await self._answer(lambda: {"segments": router.segments(), "all": router.explain().to_dict()})
@@ -60,7 +60,7 @@ class Reading:
 
     async def frontier(self, request: Request) -> Response:
         """What other alphas would give."""
-        asked = parsed(FrontierQuery, request.query_params.multi_items())
+        asked: FrontierQuery = request.state.asked
         return Response(await self.app.frontiers.body(self._router(request), asked.segment), media_type="application/json")
 
     async def _answer(self, read: Callable[[], Any]) -> Response:

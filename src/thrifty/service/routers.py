@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
-from thrifty.router import Router, Settings
+from thrifty.router import ConflictError, Router, Settings
 from thrifty.router.compiling import after_load
+from thrifty.router.known_start import check_started
 from thrifty.router.settings import checked_name
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.messages import RouterBody
@@ -166,25 +167,28 @@ class Routers:
 
     # -- changing ----------------------------------------------------------------------------------------------------
 
-    def put(self, name: str, wanted: RouterBody, *, by: str) -> tuple[Router, bool]:
-        """Make a router, or make it as wanted; and whether it is new."""
-        asked = wanted.settings()
+    def put(self, name: str, wanted: RouterBody, *, by: str, version: int | None = None) -> tuple[Router, bool]:
+        """Make a router, or make it as wanted, if it has the `version`; and whether it is new."""
+        asked, start = wanted.settings(), wanted.start()
         checked_name("name", name)
         with self._changing(name) as router:
             if router is not None:
-                router.configure(wanted.arms, Settings(**asked), by=by)
+                check_started(name, router.state.configuration.known, start)
+                router.configure(wanted.arms, Settings(**asked), by=by, version=version)
                 return router, False
-            router = Router(wanted.arms, store=self.store, name=name, background=True, by=by, **asked)
+            if version is not None:
+                raise ConflictError(f"there is no router {name!r} of version {version}: leave version out to make one")
+            router = Router(wanted.arms, store=self.store, name=name, background=True, by=by, known=start, **asked)
             self._add(name, router)
             return router, True
 
-    def delete(self, name: str, *, by: str) -> None:
-        """Take a router out of service; its log stays."""
+    def delete(self, name: str, *, by: str, version: int | None = None) -> None:
+        """Take a router out of service, if it has the `version`; its log stays."""
         with self._changing(name) as router:
             if router is None:
                 self.router(name)  # which raises
                 return
-            router.delete(by=by)
+            router.delete(by=by, version=version)
             with router.lock:  # so that a router that is made under this name again need not read the whole log
                 router.snapshots.take_soon(router)
             with self._guard:

@@ -121,19 +121,21 @@ def play_rounds(rule, terms, state, recollection, rewards, costs, feedback, cale
 
 
 @driver
-def replicate(rule, given, world, longest, forgetting_numbers, streams, checkpoints, record):
+def replicate(rule, given, world, longest, forgetting_numbers, known, streams, checkpoints, record):
     """Play whole runs, one per row of the streams, and write the pulls at every checkpoint.
 
     `given` has a row of costs per piece of the world. A `given.horizon` of 0 is unknown: the rule gets one that grows, up to
-    `longest`. Returns the number of whole runs: fewer than asked if `record.stop[0]` was set.
+    `longest`. `known` are the statistics that every run starts from: earlier decisions with their outcomes, which are no pulls of
+    the run. Returns the number of whole runs: fewer than asked if `record.stop[0]` was set.
     """
-    n_arms = given.costs.shape[1]
+    n_arms, before = given.costs.shape[1], known["sent"].sum()
     for run in range(record.pulls.shape[0]):
         mine = RunStreams(streams.world[run], streams.own[run], streams.delay[run], tape_of(streams.tapes, run))
         piece, first, again, other_terms = 0, np.int64(0), False, False  # numba would compile `play_rounds` for a literal 0 too
-        raise_at = next_horizon(first, n_arms) if given.horizon == 0 else _NEVER
-        terms = terms_of_piece(rule, given, piece, min(given.horizon or raise_at, longest))
+        reach = next_horizon(first + before, n_arms) if given.horizon == 0 else _NEVER
+        terms = terms_of_piece(rule, given, piece, min(given.horizon or reach, longest))
         state, recollection = start_state(rule, terms), rule.begin(n_arms, forgetting_numbers)
+        start_from_known(rule, terms, state, recollection, known, world.costs)
         calendar, trace = start_calendar(world.feedback, world.slots), trace_of(record.traces, run)
         for checkpoint in range(checkpoints.size):
             while first < checkpoints[checkpoint]:
@@ -142,17 +144,18 @@ def replicate(rule, given, world, longest, forgetting_numbers, streams, checkpoi
                 if first == start_of(world.starts, piece + 1):
                     piece += 1
                     again = other_terms = again or not np.array_equal(given.costs[piece], given.costs[piece - 1])
-                if first >= raise_at:
-                    raise_at = next_horizon(first, n_arms)
+                if first + before >= reach:
+                    reach = next_horizon(first + before, n_arms)
                     other_terms = other_terms or terms.horizon < longest
                 if other_terms:
-                    terms = terms_of_piece(rule, given, piece, min(given.horizon or raise_at, longest))
+                    terms = terms_of_piece(rule, given, piece, min(given.horizon or reach, longest))
                 if again:
                     state = RuleState(state.stats, start_memory(rule, terms))
                 if again or other_terms:
                     refresh_all(rule.observe, terms, state.stats, state.memory)
                     other_terms = False
-                last = min(checkpoints[checkpoint], raise_at, start_of(world.starts, piece + 1), first + max(_SLICE // n_arms, 100))
+                change_at, slice_end = start_of(world.starts, piece + 1), first + max(_SLICE // n_arms, 100)
+                last = min(checkpoints[checkpoint], reach - before, change_at, slice_end)
                 calendar = extend_calendar(calendar, 2 * (last - first))
                 rewards, costs = laws_of_piece(world.rewards, piece, n_arms), costs_of_piece(world.costs, piece, n_arms)
                 came_to, again = play_rounds(
@@ -161,8 +164,31 @@ def replicate(rule, given, world, longest, forgetting_numbers, streams, checkpoi
                 record.progress[0] += came_to - first
                 first = came_to
             for arm in range(n_arms):
-                record.pulls[run, checkpoint, arm] = state.stats[arm].sent
+                record.pulls[run, checkpoint, arm] = state.stats[arm].sent - known[arm].sent
     return record.pulls.shape[0]
+
+
+@kernel
+def start_from_known(rule, terms, state, recollection, known, costs):
+    """Take in what is known beforehand, as outcomes at the means of each arm, mixed evenly. `costs` is None if costs are known."""
+    most = 0
+    for arm in range(known.size):
+        state.stats[arm].sent = known[arm].sent
+        most = max(most, known[arm].sent)
+    for turn in range(most):
+        for arm in range(known.size):
+            of_arm = known[arm].sent
+            if (turn + 1) * of_arm // most > turn * of_arm // most:
+                each = 1.0 / of_arm
+                change = SumsChange(
+                    known[arm].seen * each,
+                    known[arm].reward_sum * each,
+                    known[arm].cost_sum * each,
+                    known[arm].reward_squares * each,
+                    known[arm].cost_squares * each,
+                )
+                rule.take_in(state.stats, recollection, arm, change, costs)
+    refresh_all(rule.observe, terms, state.stats, state.memory)
 
 
 @inlined

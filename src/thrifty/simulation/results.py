@@ -48,7 +48,8 @@ class Runs:
     """What `simulate` returns: the runs of every policy in one world.
 
     `rounds` is the number of rounds played; `horizon` is the horizon that the policies know, None if they know none. `pieces` are
-    the instances by their first round: one, unless the world changes.
+    the instances by their first round: one, unless the world changes. `known` are the outcomes of each arm that were known
+    beforehand, None if there were none.
 
     >>> from thrifty import simulate
     >>> runs = simulate(Instance([0.5, 0.46], [1.0, 0.0], 0.1), ["cs-etc", "oracle"], horizon=1000, runs=4)
@@ -67,6 +68,7 @@ class Runs:
     checkpoints: NDArray[np.int64]
     results: tuple[PolicyRuns, ...]
     tapes: bool = False
+    known: list[dict[str, Any] | None] | None = None
 
     def __post_init__(self) -> None:
         check_labels([result.policy for result in self.results])
@@ -172,13 +174,13 @@ class Runs:
     def to_csv(self) -> str:
         """`regret()` as comma-separated text, with where the numbers came from in every row.
 
-        The columns runs, seed, version, digest, parameters (settled, as JSON), horizon, feedback, tapes and world (its laws, as
-        JSON) follow the statistics, so that rows of several files can be put together.
+        The columns runs, seed, version, digest, parameters (settled, as JSON), horizon, feedback, tapes, known and world (its laws,
+        as JSON) follow the statistics, so that rows of several files can be put together.
         """
         return self._with_sources(self.regret()).to_csv()
 
     def _with_sources(self, table: Table) -> Table:
-        common = {"horizon": self.horizon, "feedback": self.feedback, "tapes": self.tapes, "world": self.world}
+        common = {name: getattr(self, name) for name in ("horizon", "feedback", "tapes", "known", "world")}
         sources = {
             result.policy: {"runs": result.pulls.shape[0], **result.provenance, **common, "policy": result.policy}
             for result in self.results
@@ -267,6 +269,7 @@ class Runs:
             "horizon": self.horizon,
             "feedback": self.feedback,
             "tapes": self.tapes,
+            "known": self.known,
             "results": [result.provenance for result in self.results],
         }
         arrays: dict[str, Any] = {"checkpoints": self.checkpoints}
@@ -287,6 +290,6 @@ class Runs:
             )
             pieces = tuple((start, Instance(**described)) for start, described in header["pieces"])
             facts = (header["world"], pieces, header["rounds"], header["horizon"], header["feedback"])
-            return cls(*facts, arrays["checkpoints"], results, tapes=header.get("tapes", False))
+            return cls(*facts, arrays["checkpoints"], results, tapes=header.get("tapes", False), known=header.get("known"))
         except (KeyError, TypeError) as error:
             raise not_whole(path, error) from None

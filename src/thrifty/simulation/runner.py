@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from thrifty.compiled import source_digest
 from thrifty.environments import Changing, Feedback, World, checked_feedback, checked_world
 from thrifty.environments.sampling import tabulate
 from thrifty.interruption import leave, start_jobs
+from thrifty.known import KnownOutcomes, known_statistics
 from thrifty.policies import Policy, distinct_policies
 from thrifty.policies.binding import bind_rule, explaining_faults, given_terms
 from thrifty.problem import Instance, checked_count
@@ -52,6 +54,7 @@ def simulate(
     checkpoints: int | Sequence[int] | str = "linear",
     trace: bool = False,
     tapes: bool = False,
+    known: Sequence[KnownOutcomes | None] | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Runs:
@@ -77,6 +80,7 @@ def simulate(
     checkpoints : when pulls are counted: "linear" or "log" spaced, a number of linear ones, or the rounds themselves
     trace : keep every chosen arm as well: runs * rounds numbers per policy
     tapes : give every pull of an arm a stream of its own (common random numbers); other rewards than without, of the same law
+    known : outcomes of each arm that every policy knows beforehand, None where there are none; no pull of the run
     threads : how many to use; all cores by default
     progress : called with (rounds played, rounds in all) every tenth of a second or so
 
@@ -88,8 +92,13 @@ def simulate(
     runs, seed = checked_count("runs", runs), checked_count("seed", seed, low=0)
     threads = checked_count("threads", threads if threads is not None else os.cpu_count() or 1)
     chosen = distinct_policies(policies)
+    weighing = [each.label for each in chosen if each.rule.weighs_outcomes]
+    if known is not None and weighing:
+        raise ValueError(
+            f"{weighing[0]} weighs every outcome by the probability of its decision, which known outcomes have not: leave it out"
+        )
     course = _course_of(world, horizon, rounds, feedback, spacing=checkpoints, runs=runs)
-    course = replace(course, seed=seed, tapes=bool(tapes))
+    course = replace(course, seed=seed, tapes=bool(tapes), known=None if known is None else tuple(known))
     tasks = [_Task(each, course, runs=runs, trace=bool(trace)) for each in chosen]
     try:
         _play(tasks, threads, progress)
@@ -161,12 +170,18 @@ class _Course:
     feedback: Feedback | None
     seed: int = 0
     tapes: bool = False
+    known: tuple[KnownOutcomes | None, ...] | None = None
 
     @cached_property
     def known_costs(self) -> Floats:
         """(pieces, K), NaN if costs are unknown."""
         costs = np.array([each.instance.costs for _, each in self.world.pieces])
         return costs if self.world.costs_known else np.full_like(costs, np.nan)
+
+    @cached_property
+    def before(self) -> Any:
+        """(K,) the statistics that every run starts from."""
+        return known_statistics(self.known, self.world.instance.n_arms, costs_known=self.world.costs_known)
 
     @cached_property
     def simulated(self) -> SimulatedWorld:
@@ -199,6 +214,7 @@ class _Course:
             horizon=self.horizon,
             feedback=self.feedback.to_dict() if self.feedback is not None else None,
             tapes=self.tapes,
+            known=None if self.known is None else [None if each is None else each.to_dict() for each in self.known],
             checkpoints=self.moments,
             results=tuple(task.result() for task in tasks),
         )
@@ -234,8 +250,9 @@ class _Task:
         traces = None if self.traces is None else self.traces[first:last]
         record = RunRecord(self.pulls[first:last], traces, played, stop)
         streams = course.streams(first, last)
+        inputs = (given, course.simulated, longest, forgetting.numbers, course.before)
         with explaining_faults(self.policy, self.terms.n_arms, streams.own):
-            whole = self.kernel(given, course.simulated, longest, forgetting.numbers, streams, course.moments, record)
+            whole = self.kernel(*inputs, streams, course.moments, record)
         self.completed[first : first + whole] = True
 
     def result(self) -> PolicyRuns:

@@ -116,7 +116,7 @@ class Setting:
         found = {name: getattr(runs, name) for name in ("world", "horizon", "rounds", "feedback", "tapes")}
         found |= {"runs": result.pulls.shape[0], "seed": result.seed}
         same = json.dumps(found, sort_keys=True) == json.dumps(self._facts, sort_keys=True)
-        return same and result.policy == self.label and runs.checkpoints.tolist() == self.moments
+        return same and runs.known is None and result.policy == self.label and runs.checkpoints.tolist() == self.moments
 
     def play(self, progress: Progress | None = None) -> Runs:
         """Simulate it, on one thread."""

@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.table import Table
 
 METRICS = ("quality", "cost", "total")
-_SOURCES = ("runs", "seed", "version", "digest", "parameters", "horizon", "feedback", "tapes", "world")
+_SOURCES = ("runs", "seed", "version", "digest", "parameters", "horizon", "feedback", "tapes", "known", "world")
 
 
 def summary_table(final: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Table:

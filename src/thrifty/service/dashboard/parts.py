@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from thrifty.router import Router
+from thrifty.router.guardrail import contrast_of
 from thrifty.router.segment_table import SORTS
 from thrifty.service.dashboard import numbers
 from thrifty.service.dashboard.bars import bullet, difference_bar
 from thrifty.service.dashboard.picture import arms_picture
 from thrifty.service.dashboard.series import Timeline, line_chart, share_chart, spark, timeline_of
 from thrifty.service.dashboard.sources import CHANGES, Sources
-from thrifty.service.dashboard.tables import cut, table_view, whole_number
+from thrifty.service.dashboard.tables import cut, table_view
 from thrifty.service.dashboard.what_if import frontier_chart
 from thrifty.service.dashboard.wording import borrowing, marks_of, number_of, result_of, titled
+from thrifty.service.frontiers import NOT_FROM_LOG
+from thrifty.service.queries import RouterPartQuery
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
 
-SIZES = ("wide", "narrow")
 RANGES = {
     "live": ("minute", 60.0, 15, "by minute"),
     "hours": ("minute", 60.0, 180, "by minute"),
@@ -60,7 +62,7 @@ class Parts:
 
     # -- all routers -------------------------------------------------------------------------------------------------
 
-    def overview(self, _query: Mapping[str, str]) -> Content:
+    def overview(self) -> Content:
         """All routers in one table."""
         known = self.sources.overview()
         rows = [self._overview_row(row) for row in known["routers"]]
@@ -83,7 +85,7 @@ class Parts:
             "spark": spark([cell.decisions for cell in self.app.pulse.totals(row["name"])]),
         }
 
-    def alerts(self, _query: Mapping[str, str]) -> Content:
+    def alerts(self) -> Content:
         """The alarms of all routers, newest first."""
         return {"alerts": [titled(alert) for alert in self.sources.alerts()]}
 
@@ -97,36 +99,36 @@ class Parts:
 
     # -- one router or segment ---------------------------------------------------------------------------------------
 
-    def tags(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
+    def tags(self, router: Router, segment: str | None, _query: RouterPartQuery) -> Content:
         """The settings that matter, beside the name."""
         settings, arms = router.settings, router.arms
         pinned = None if arms.pinned is None else arms.names[arms.pinned]
         facts = {"mode": settings.mode, "alpha": f"{settings.alpha:g}", "policy": settings.policy, "version": router.version}
         return {**facts, "pinned": pinned, "segment": segment}
 
-    def head(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
+    def head(self, router: Router, segment: str | None, _query: RouterPartQuery) -> Content:
         """The figures and the sentence."""
         row = self.sources.glance(router) if segment is None else self.sources.segment_glance(router, segment)
         known = self.sources.explain(router, segment).to_dict()
         alerts = [titled(alert) for alert in self.sources.alarms(router.name)]
-        row, outcomes = {**UNKNOWN, **row}, row.get("outcomes")
+        row, counted = {**UNKNOWN, **row}, row.get("counted")
         return {
             **row,
             "why": known["why"],
             "borrowing": borrowing(known, segment) if segment else "",
             "alerts": [alert for alert in alerts if not segment or not alert["segment"] or alert["segment"] == segment],
-            "spend_each": f"{numbers.money(row['spend'] / outcomes)} each" if outcomes else "nothing spent yet",
+            "spend_each": f"{numbers.money(row['spend'] / counted)} each" if counted else "nothing spent yet",
             "bullet": bullet(row["quality"], row["quality_low"], row["quality_high"], row["floor"]),
         }
 
-    def picture(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+    def picture(self, router: Router, segment: str | None, query: RouterPartQuery) -> Content:
         """Arms by price and success rate."""
         known = self.sources.explain(router, segment).to_dict()
         many = segment is None and len(router.segments()) > 1
         note = "All segments together; each segment decides by its own estimates." if many else ""
-        return {"drawn": arms_picture(known, _size(query)), "note": note}
+        return {"drawn": arms_picture(known, query.size), "note": note}
 
-    def arms(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+    def arms(self, router: Router, segment: str | None, query: RouterPartQuery) -> Content:
         """The table of arms."""
         known, pins = self.sources.explain(router, segment).to_dict(), router.arms
         pinned = None if pins.pinned is None else pins.names[pins.pinned]
@@ -143,12 +145,11 @@ class Parts:
             }
             for arm in shown
         ]
-        return {"arms": rows, "view": view, "segment": segment, "version": router.version}
+        return {"arms": rows, "view": view, "segment": segment, "version": router.version, "known_from": known["known_from"]}
 
-    def series(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+    def series(self, router: Router, segment: str | None, query: RouterPartQuery) -> Content:
         """Charts over time."""
-        wanted = query.get("range", "live")
-        timeline, step = self._timeline(router, segment, wanted if wanted in RANGES else "live")
+        timeline, step = self._timeline(router, segment, query.range)
         if not any(cell.decisions for cell in timeline.totals()):
             return {"empty": "No decision in this span.", "share": None, "lines": [], "step": step}
         floor = self.sources.explain(router, segment).floor
@@ -166,7 +167,7 @@ class Parts:
             line_chart(f"Spend{unit}", timeline, lambda cell: cell.costs / per, shown=numbers.money),
             line_chart(f"Decisions{unit}", timeline, lambda cell: cell.decisions / per, shown=numbers.per_minute),
         ]
-        return {"empty": "", "share": share_chart(timeline, _size(query)), "lines": lines, "step": step}
+        return {"empty": "", "share": share_chart(timeline, query.size), "lines": lines, "step": step}
 
     def _timeline(self, router: Router, segment: str | None, wanted: str) -> tuple[Timeline, str]:
         known = [
@@ -180,38 +181,50 @@ class Parts:
         rows = self.sources.history(router, segment, step=name, since=start, until=start + steps * step_s)
         return timeline_of(rows, arms, start=start, step_s=step_s, steps=steps), text
 
-    def frontier(self, router: Router, found: Mapping[str, Any], query: Mapping[str, str]) -> Content:
+    def frontier(self, router: Router, found: Mapping[str, Any], query: RouterPartQuery) -> Content:
         """What another alpha would have done."""
         (note, _, reason), alpha = found["note"].partition(" ("), router.settings.alpha
-        notes = {"note": f"{note[:1].upper()}{note[1:]}.", "reason": reason.removesuffix(")")}
+        reason = reason.removesuffix(")").removeprefix(f"{NOT_FROM_LOG}: ")
+        notes = {"note": f"{note[:1].upper()}{note[1:]}.", "reason": f"{reason[:1].upper()}{reason[1:]}"}
         content = {**notes, "alpha": f"{alpha:g}", "version": router.version}
         rows = [row for row in found["rows"] if row["quality"] is not None and row["cost"] is not None]
         if not rows:
             return {**content, "rows": [], "drawn": None, "at": 0}
-        drawn, texts, at = frontier_chart(rows, alpha, _size(query))
+        drawn, texts, at = frontier_chart(rows, alpha, query.size)
         return {**content, "drawn": drawn, "rows": texts, "at": at}
 
-    def rollout(self, router: Router, _segment: str | None, _query: Mapping[str, str]) -> Content:
+    def rollout(self, router: Router, _segment: str | None, _query: RouterPartQuery) -> Content:
         """How far the rollout is."""
-        known = router.rollout().to_dict()
+        known, settings, arms = router.rollout().to_dict(), router.settings, router.arms
         text = known["text"]
-        return {**known, "text": f"{text[:1].upper()}{text[1:]}.", "drawn": difference_bar(known), "version": router.version}
+        live = {
+            "holdout": settings.holdout,
+            "watched": contrast_of(replace(settings, mode="live")) is not None,
+            "pinned": None if arms.pinned is None else arms.names[arms.pinned],
+        }
+        return {
+            **known,
+            **live,
+            "text": f"{text[:1].upper()}{text[1:]}.",
+            "drawn": difference_bar(known),
+            "version": router.version,
+        }
 
-    def segments(self, router: Router, segment: str | None, query: Mapping[str, str]) -> Content:
+    def segments(self, router: Router, segment: str | None, query: RouterPartQuery) -> Content:
         """The table of segments, or of those below one."""
         view = table_view(query, columns=SORTS, sort="-decisions")
         found = self.sources.segments(router, segment, view)
         rows = [{**row, "href": segment_link(router.name, row["name"])} for row in found["segments"]]
         return {"rows": rows, "view": replace(view, total=found["total"], shown=len(rows))}
 
-    def decisions(self, router: Router, segment: str | None, _query: Mapping[str, str]) -> Content:
+    def decisions(self, router: Router, segment: str | None, _query: RouterPartQuery) -> Content:
         """The last decisions."""
         rows = self.sources.decisions(router, segment)
         return {"rows": [{**row, "href": segment_link(router.name, row["segment"]), "result": result_of(row)} for row in rows]}
 
-    def changes(self, router: Router, _segment: str | None, query: Mapping[str, str]) -> Content:
+    def changes(self, router: Router, _segment: str | None, query: RouterPartQuery) -> Content:
         """The last changes, with who made them."""
-        before = whole_number("offset", query.get("offset", "0"))
+        before = query.offset
         found = self.sources.changes(router, before or None)
         rows = found[:CHANGES]
         more = rows[-1]["position"] if len(found) > len(rows) else None
@@ -229,8 +242,3 @@ def segment_link(router: str, segment: str) -> str:
     if any(part in (".", "..") for part in parts):
         return f"{base}?segment={quote(segment, safe='')}"
     return base + "/".join(quote(part, safe="") for part in parts)
-
-
-def _size(query: Mapping[str, str]) -> str:
-    size = query.get("size", "wide")
-    return size if size in SIZES else "wide"

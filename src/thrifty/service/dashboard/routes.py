@@ -5,7 +5,7 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,13 @@ from starlette.routing import Route
 from thrifty.service.dashboard.parts import Content, Parts
 from thrifty.service.dashboard.rendering import asset, render
 from thrifty.service.errors import ServiceProblemError
+from thrifty.service.queries import Handler, RouterPartQuery, SegmentPageQuery, ServicePartQuery
 from thrifty.service.turns import ReadTurns
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
 
-Handler = Callable[[Request], Awaitable[Response]]
-Wrapper = Callable[[Handler], Handler]
+Wrapper = Callable[..., Handler]
 
 FRESH_S = 1.0
 """Seconds for which a part is given to all who ask for it: ten dashboards cost what one does."""
@@ -51,18 +51,18 @@ _OF_SERVICE = ("overview", "alerts")
 _OF_ROUTER = ("tags", "head", "picture", "arms", "series", "frontier", "rollout", "segments", "decisions", "changes")
 
 
-def dashboard_routes(app: "App", reads: ReadTurns, answered: Wrapper, guarded: Wrapper) -> list[Route]:
-    """All routes: pages and files are `answered` for everybody, parts are `guarded`."""
+def dashboard_routes(app: "App", reads: ReadTurns, shown_to_all: Wrapper, guarded: Wrapper) -> list[Route]:
+    """All routes: pages and files are shown to everybody, parts are `guarded`."""
     dashboard = Dashboard(app, reads)
     return [
-        Route("/", answered(dashboard.overview_page)),
-        Route("/routers/{name}", answered(dashboard.router_page)),
-        Route("/routers/{name}/segments/{segment:path}", answered(dashboard.segment_page)),
-        Route("/keys", answered(dashboard.keys_page)),
-        Route("/dashboard/overview", guarded(dashboard.service_part)),
-        Route("/dashboard/keys", guarded(dashboard.keys_part)),
-        Route("/dashboard/routers/{name}", guarded(dashboard.router_part)),
-        Route("/dashboard/{asset}", answered(dashboard.asset)),
+        Route("/", shown_to_all(dashboard.overview_page)),
+        Route("/routers/{name}", shown_to_all(dashboard.router_page)),
+        Route("/routers/{name}/segments/{segment:path}", shown_to_all(dashboard.segment_page, asked=SegmentPageQuery)),
+        Route("/keys", shown_to_all(dashboard.keys_page)),
+        Route("/dashboard/overview", guarded(dashboard.service_part, asked=ServicePartQuery)),
+        Route("/dashboard/keys", guarded(dashboard.keys_part, asked=ServicePartQuery)),
+        Route("/dashboard/routers/{name}", guarded(dashboard.router_part, asked=RouterPartQuery)),
+        Route("/dashboard/{asset}", shown_to_all(dashboard.asset)),
     ]
 
 
@@ -105,14 +105,14 @@ class Dashboard:
 
     async def service_part(self, request: Request) -> Response:
         """A part of the page of all routers."""
-        name, query = _part(request, _OF_SERVICE), dict(request.query_params)
-        return await self._answer(request, {name: partial(getattr(self.parts, name), query)}, ())
+        name = _part(request, _OF_SERVICE)
+        return await self._answer(request, {name: getattr(self.parts, name)}, ())
 
     async def router_part(self, request: Request) -> Response:
         """A part of the page of a router or of a segment."""
         router = self.app.routers.router(request.path_params["name"])
-        query = dict(request.query_params)
-        names, segment = _parts(query.get("part", "")), query.get("segment") or None
+        query: RouterPartQuery = request.state.asked
+        names, segment = _parts(query.part), query.segment or None
         if segment is not None and segment not in await self._reads.run(router.segments):
             raise ServiceProblemError(404, "segment", f"router {router.name!r} has no segment {segment!r:.80}")
         contents = {name: partial(getattr(self.parts, name), router, segment, query) for name in names}
@@ -156,7 +156,7 @@ class Dashboard:
 
 
 def _part(request: Request, parts: tuple[str, ...]) -> str:
-    name = request.query_params.get("part", "")
+    name: str = request.state.asked.part
     if name not in parts:
         raise ServiceProblemError(404, "part", f"part must be one of {', '.join(parts)}, got {name!r:.80}")
     return name

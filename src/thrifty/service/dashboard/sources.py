@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.router import Router
 from thrifty.router.explanation import Explanation
+from thrifty.router.segment_table import segment_saving
 from thrifty.router.summary import score_interval
 from thrifty.service.dashboard.tables import TableView
 from thrifty.service.overview import FRESH_S
@@ -56,20 +57,21 @@ class Sources:
         outcomes, rewards = sum(arm.outcomes for arm in known.arms), sum(arm.reward_sum for arm in known.arms)
         low, high = score_interval(rewards, outcomes)
         spend = sum(arm.spent for arm in known.arms)
-        before = spend + known.saved
+        before, saving = spend + known.saved, segment_saving(router, segment, max_age_s=FRESH_S)
         return {
             "decisions_per_minute": None,
             "decisions": sum(arm.decisions for arm in known.arms),
             "outcomes": outcomes,
             "pending": sum(arm.pending for arm in known.arms),
+            "counted": outcomes,
             "quality": rewards / outcomes if outcomes else None,
             "quality_low": low,
             "quality_high": high,
             "floor": known.floor if known.best_arm else None,
             "spend": spend,
             "saving": known.saved if known.best_arm else None,
-            "saving_low": None,
-            "saving_high": None,
+            "saving_low": saving.low,
+            "saving_high": saving.high,
             "saving_share": known.saved / before if before > 0.0 else None,
         }
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.service.errors import ServiceProblemError
+from thrifty.service.queries import RouterPartQuery
 
 LIMITS = {"wide": 50, "narrow": 12}
 """Rows of a page of a table."""
-
-_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -24,29 +23,18 @@ class TableView:
     shown: int = 0
 
 
-def table_view(query: Mapping[str, str], *, columns: Sequence[str], sort: str) -> TableView:
+def table_view(query: RouterPartQuery, *, columns: Sequence[str], sort: str) -> TableView:
     """What the parameters of a request ask for, or a ServiceProblemError.
 
-    >>> table_view({"sort": "-price", "offset": "50"}, columns=("arm", "price"), sort="arm")
+    >>> table_view(RouterPartQuery(sort="-price", offset=50), columns=("arm", "price"), sort="arm")
     TableView(sort='-price', search='', offset=50, limit=50, total=0, shown=0)
     """
-    wanted, offset = query.get("sort", sort), whole_number("offset", query.get("offset", "0"))
+    wanted = sort if query.sort is None else query.sort
     if wanted.removeprefix("-") not in columns:
         raise ServiceProblemError(
             422, "value", f"sort must be one of {', '.join(columns)}, with - for descending, got {wanted!r:.80}"
         )
-    return TableView(wanted, query.get("search", "")[:_LONGEST], offset, LIMITS.get(query.get("size", ""), 50))
-
-
-def whole_number(name: str, text: str) -> int:
-    """A parameter that is a whole number, or a ServiceProblemError.
-
-    >>> whole_number("offset", "50")
-    50
-    """
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise ServiceProblemError(422, "value", f"{name} must be a whole number from 0 on, got {text!r:.80}")
-    return int(text)
+    return TableView(wanted, query.search, query.offset, LIMITS[query.size])
 
 
 def cut(rows: Sequence[Mapping[str, Any]], view: TableView, *, name: str) -> tuple[list[Mapping[str, Any]], TableView]:

@@ -26,13 +26,15 @@ def borrowing(known: Mapping[str, Any], segment: str) -> str:
     """What a segment takes from those above it, in a sentence."""
     borrowed = sum(arm["borrowed"] for arm in known["arms"])
     own = sum(arm["remembered"] for arm in known["arms"])
+    at_start = sum(arm["known"] for arm in known["arms"])
+    before = f" ({numbers.count(at_start)} were known at the start)" if at_start else ""
     if known["decided_by"] != segment:
         return f"Nobody has asked for this segment yet: it decides by the statistics of {known['decided_by'] or 'all segments'}."
     if borrowed <= 0.0:
-        return f"It rests on its own {numbers.count(own)} outcomes and borrows nothing."
+        return f"It rests on its own {numbers.count(own)} outcomes{before} and borrows nothing."
     above = segment.rpartition("/")[0] or "all segments"
     part = numbers.share(borrowed / (borrowed + own))
-    amounts = f"{numbers.count(borrowed)} outcomes beside {numbers.count(own)} of its own"
+    amounts = f"{numbers.count(borrowed)} outcomes beside {numbers.count(own)} of its own{before}"
     return f"Of the evidence {part} is borrowed from above ({above}): {amounts}."
 
 

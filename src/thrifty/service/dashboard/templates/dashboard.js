@@ -30,11 +30,18 @@
 
   // -- where we are --------------------------------------------------------------------------------------------------------------
 
+  const decoded = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; // typed by hand; the service says that there is no such thing
+    }
+  };
   const place = (() => {
     const [, router, segment] = location.pathname.match(/^\/routers\/([^/]+)(?:\/segments\/(.*))?$/) || [];
     if (router === undefined) return { fragments: location.pathname === "/keys" ? "/dashboard/keys" : "/dashboard/overview" };
-    const found = { router: decodeURIComponent(router), fragments: `/dashboard/routers/${router}` };
-    if (segment !== undefined) found.segment = new URLSearchParams(location.search).get("segment") ?? decodeURIComponent(segment);
+    const found = { router: decoded(router), fragments: `/dashboard/routers/${router}` };
+    if (segment !== undefined) found.segment = new URLSearchParams(location.search).get("segment") ?? decoded(segment);
     return found;
   })();
   const api = (path) => `/v1/routers/${encodeURIComponent(place.router)}${path}`;
@@ -406,13 +413,23 @@
     preview();
   };
 
+  // A decimal comma is taken; 1,000 is not, because it may mean one or a thousand.
+  const numberIn = (text) => {
+    const value = /^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text) ? NaN : Number(text.replace(",", "."));
+    return Number.isFinite(value) ? value : null;
+  };
+  const wrongNumber = () => {
+    const wrong = [...$("lever-fields").querySelectorAll("input")].find(({ name, value }) => name !== "arm" && value.trim() && numberIn(value.trim()) === null);
+    return wrong ? `“${wrong.value.trim()}” is no number here: write it like 1250.5 or 0.0041.` : "";
+  };
+
   const readFields = () => {
     const values = {};
     for (const input of $("lever-fields").querySelectorAll("input")) {
       const text = input.value.trim();
       if (!text) return null;
-      values[input.name] = input.name === "arm" ? text : Number(text.replace(",", "."));
-      if (input.name !== "arm" && !Number.isFinite(values[input.name])) return null;
+      values[input.name] = input.name === "arm" ? text : numberIn(text);
+      if (values[input.name] === null) return null;
     }
     return values;
   };
@@ -427,16 +444,19 @@
     const { data, action } = lever;
     const asked = ++lever.asked;
     const values = readFields();
-    $("lever-error").textContent = "";
+    $("lever-error").textContent = wrongNumber();
     $("lever-preview").textContent = "";
     $("lever-confirm").disabled = values === null;
     if (values === null) return;
+    const percent = (share) => `${Math.round(1000 * share) / 10}%`;
+    const moved = (text) => `${data.fallen ? "The fallback ends, and the guardrail begins anew. " : ""}${text}${data.pinned ? ` ${data.pinned} is pinned, and takes every decision until it is unpinned.` : ""}`;
+    const held = Number(data.holdout) ? `, but for the holdout of ${percent(data.holdout)}` : "";
     const fixed = {
       undo: () => `“${data.text}” is taken back. The undoing is a change of its own in the log.`,
       revoke: () => "Programs that use one of these keys are refused from now on. This cannot be undone; a new key can be made.",
-      shadow: () => "Callers keep their own choice from now on; the router goes on learning from it.",
-      canary: () => `${Math.round(1000 * values.share) / 10}% of traffic will be routed, chosen by its key; the rest takes the baseline arm.`,
-      live: () => "All traffic will be routed from now on.",
+      shadow: () => moved("Callers keep their own choice from now on; the router goes on learning from it."),
+      canary: () => moved(`${percent(values.share)} of traffic will be routed, chosen by its key; the rest takes the baseline arm.`),
+      live: () => moved(`All traffic will be routed from now on${held}.${data.watched ? "" : " No guardrail watches live traffic: that needs guardrail “on” and a holdout."}`),
     };
     if (fixed[action]) {
       $("lever-preview").textContent = fixed[action]();
