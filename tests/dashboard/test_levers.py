@@ -204,6 +204,19 @@ def test_a_change_that_somebody_else_made_in_between_is_not_overwritten(visit: V
     assert status(api, "racing", "birch") == "active"
 
 
+def test_levers_pulled_before_the_page_shows_the_last_one_are_not_refused(visit: Visit, api: httpx.Client) -> None:
+    page = router_page(visit, api, "hurrying")
+    page.route("**/dashboard/routers/hurrying?*", lambda _: None)  # from now on no part is fetched anew
+    pull(page, "Change birch", "Change price", New_price="1.5")
+    undo(page)
+    pull(page, "Change cedar", "Retire")
+    pull(page, "Move…", "To canary", within="[data-part=rollout]", Share_of_traffic_in_the_canary="0.2")
+    pull(page, "Change birch", "Pause")
+    found = shown(api, "hurrying")
+    assert (status(api, "hurrying", "cedar"), status(api, "hurrying", "birch")) == ("retired", "paused")
+    assert (found["mode"], found["arms"]["birch"]["price"]) == ("canary", 1.0)  # type: ignore[index]
+
+
 def test_a_lever_can_be_left_with_escape_and_is_accessible(visit: Visit, api: httpx.Client) -> None:
     page = router_page(visit, api, "leaving")
     page.locator("table[data-of=arms]").get_by_role("button", name="Change birch").click()

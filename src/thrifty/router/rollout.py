@@ -43,9 +43,10 @@ class RolloutStatus:
     With keys, the test counts each key once: `keys` are those that it counted, `left_out` the decisions of keys that it had counted
     before, and `blocks` how often keys were counted anew to find harm that comes late. `keys` is None if no request had a key.
     `outcomes_needed`, `keys_needed` and `days_needed` are about how many more until it is known, if all goes on as it did, and new
-    keys come as they did lately; None if that cannot be told.
+    keys come as they did lately; None if that cannot be told. `version` is the router's, as a move may name it.
     """
 
+    version: int
     mode: str
     share: float
     baseline: str
@@ -85,8 +86,8 @@ def rollout(router: "Router") -> RolloutStatus:
 
 def _reading(state: State) -> Callable[[], RolloutStatus]:
     """What makes the status from copies, without the lock."""
-    settings, fallback, seen = state.settings, state.configuration.fallback, _seen(state)
-    return lambda: _status(settings, fallback, seen)
+    version, settings, fallback, seen = state.version, state.settings, state.configuration.fallback, _seen(state)
+    return lambda: _status(version, settings, fallback, seen)
 
 
 class _Seen(NamedTuple):
@@ -117,7 +118,7 @@ def _seen(state: State) -> _Seen:
     return _Seen(replace(main.test), block, *shown, decisions, counted, max(state.clock.time() - since, 0.0))
 
 
-def _status(settings: Settings, fallback: dict[str, Any] | None, seen: _Seen) -> RolloutStatus:
+def _status(version: int, settings: Settings, fallback: dict[str, Any] | None, seen: _Seen) -> RolloutStatus:
     test, compared = seen.test, seen.compared
     known = test is not None and test.routed.rewarded > 0 and test.compared.rewarded > 0
     found: dict[str, Any] = dict.fromkeys(("difference", "low", "high", "p", "outcomes_needed", "keys_needed", "days_needed"))
@@ -127,6 +128,7 @@ def _status(settings: Settings, fallback: dict[str, Any] | None, seen: _Seen) ->
         if fallback is None:
             found |= _needed(test, seen)
     status = RolloutStatus(
+        version=version,
         mode=settings.mode,
         share=settings.canary_share,
         baseline=settings.baseline,

@@ -50,6 +50,7 @@ class FallbackBody(Struct):
 class RolloutAnswer(Struct):
     """How far a rollout is; see `thrifty.router.RolloutStatus`."""
 
+    version: int
     mode: Literal["live", "canary", "shadow"]
     share: float
     baseline: str

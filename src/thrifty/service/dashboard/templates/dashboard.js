@@ -188,6 +188,7 @@
   };
 
   const refresh = () => {
+    changedAt = performance.now(); // a part that is being fetched now is fetched once more
     for (const part of parts()) stateOf(part).waitUntil = 0;
     fetchAll(parts().filter((part) => !stateOf(part).busy));
   };
@@ -369,8 +370,16 @@
     return [data.lever];
   };
 
+  // A change is meant for the version of the router that the reader has seen. What the reader changed is seen at once, also where a
+  // part still shows how it was; what somebody else changed is seen when the parts show it.
+  let ownVersion = 0;
+  const noteOwnVersion = (meantFor, made) => {
+    if (made === meantFor + 1) ownVersion = made; // else somebody came in between
+  };
+
   const openLever = (button) => {
     const data = { ...button.dataset };
+    data.version = Math.max(Number(data.version), ownVersion);
     const actions = data.lever === "rollout" ? ["shadow", "canary", "live"].filter((mode) => mode !== data.mode || mode === "canary" || data.fallen) : actionsOf(data);
     lever = { data, action: actions[0], asked: 0 };
     const titles = {
@@ -476,7 +485,7 @@
   const armOf = (data, values) => (values.arm === undefined && data.arm ? { arm: data.arm } : {});
 
   const request = ({ data, action }, values) => {
-    const version = data.version === undefined ? {} : { version: Number(data.version) };
+    const version = { version: data.version };
     if (action === "undo") return [api("/undo"), { method: "POST", body: { position: Number(data.position), ...version } }];
     if (action === "revoke") return [`/v1/keys/${encodeURIComponent(data.name)}`, { method: "DELETE" }];
     if (data.lever === "rollout") return [api("/rollout"), { method: "POST", body: { to: action, ...values, ...version } }];
@@ -491,10 +500,13 @@
     const values = readFields();
     if (values === null || $("lever-confirm").disabled) return;
     const { data, action } = lever;
+    let made;
     $("lever-confirm").disabled = true;
     try {
       const [path, options] = request(lever, values);
-      await ask(path, options);
+      const answer = await ask(path, options);
+      if (action !== "revoke") ({ version: made } = await answer.json());
+      noteOwnVersion(data.version, made);
     } catch (error) {
       $("lever-error").textContent = error.status === 409 ? `${error.message} Close this and look again.` : error.message;
       $("lever-confirm").disabled = false;
@@ -505,7 +517,7 @@
     const arm = values.arm ?? data.arm ?? data.pinned;
     const said = { undo: "Undone.", revoke: `Revoked all keys of ${data.name}.`, alpha: `Alpha is ${values.alpha} now.` };
     const text = data.lever === "rollout" ? `The rollout is ${action} now.` : said[action] ?? `${DONE[action]} ${arm}.`;
-    toast(text, action === "undo" || action === "revoke" ? null : await lastChange());
+    toast(text, action === "undo" || action === "revoke" ? null : await lastChange(), made);
   };
 
   const lastChange = async () => {
@@ -518,10 +530,10 @@
   };
 
   let toastTimer = 0;
-  const toast = (text, change) => {
+  const toast = (text, change, version) => {
     $("toast-text").textContent = text;
     $("toast-undo").hidden = !change;
-    if (change) Object.assign($("toast-undo").dataset, { lever: "undo", position: change.position, text: change.text });
+    if (change) Object.assign($("toast-undo").dataset, { lever: "undo", position: change.position, text: change.text, version });
     $("toast").hidden = false;
     clearTimeout(toastTimer);
     toastTimer = setTimeout(() => { $("toast").hidden = true; }, 12_000);
