@@ -13,7 +13,10 @@ from tests.postgres import Postgres
 from tests.service.conftest import Service
 from tests.service.test_http import SMS, Caller, running
 from thrifty.cli.main import main
+from thrifty.service.access import Access
+from thrifty.service.config import Config
 from thrifty.service.keys import digest, make_key, written
+from thrifty.store import StoredKey
 
 ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/decisions", {"router": "sms"}),
@@ -221,6 +224,30 @@ def test_the_command_makes_keys_in_a_running_service(
     assert (code, "in use" in said, "--url" in said) == (2, True, True)
     code, said = keys("--list", "--store", service.store)  # which only reads
     assert (code, said.splitlines()[1].split("\t")[:2]) == (0, ["ann", "admin"])
+
+
+def test_the_last_use_of_a_key_is_listed_while_it_is_being_stored() -> None:
+    key, listed = make_key(), []
+
+    class SlowStore:
+        keys_required = True
+        used_at: dict[str, float] = {}  # noqa: RUF012
+
+        def keys(self) -> list[StoredKey]:
+            return [StoredKey(digest(key), "admin", "ann", None, 1.0, self.used_at.get(digest(key)))]
+
+        def note_uses(self, used_at: dict[str, float]) -> None:
+            listed.extend(access.listed())
+            self.used_at = used_at
+
+    access = Access(Config(), SlowStore())
+    assert [each.used_at for each in access.listed()] == [None]
+    access.authorise([(b"authorization", f"Bearer {key}".encode())], "admin")
+    access.note_uses()
+    access.note_uses()
+    assert len(listed) == 1
+    assert listed[0].used_at is not None
+    assert access.listed() == listed
 
 
 def test_the_command_makes_no_store_by_accident(

@@ -8,7 +8,7 @@ from thrifty.service.config import Config
 from thrifty.service.errors import ServiceProblemError
 from thrifty.service.hot_path import Headers
 from thrifty.service.keys import KeyRing, RateLimits, digest, written
-from thrifty.store import StoredKey, StoreError
+from thrifty.store import StoredKey
 
 
 class Access:
@@ -21,7 +21,8 @@ class Access:
     def __init__(self, config: Config, store: Any) -> None:
         self._config, self._store = config, store
         self._limits = RateLimits(config.rate_limit)
-        self._used_at: dict[str, float] = {}  # by digest, since the last `note_uses`
+        self._used_at: dict[str, float] = {}  # by digest
+        self._stored_uses: dict[str, float] = {}  # of these, what `note_uses` has stored
         self.keys = KeyRing([])
         self.refresh()
         if not self.keys and not config.loopback:
@@ -66,19 +67,20 @@ class Access:
 
     def note_uses(self) -> None:
         """Store when keys were used; called now and then."""
-        used_at, self._used_at = self._used_at, {}
-        try:
-            if used_at:
-                self._store.note_uses(used_at)
-        except StoreError:
-            self._used_at = {**used_at, **self._used_at}
-            raise
+        used_at = self._used_at.copy()
+        news = {key: used for key, used in used_at.items() if self._stored_uses.get(key) != used}
+        if news:
+            self._store.note_uses(news)
+            self._stored_uses = used_at
 
     def listed(self) -> list[StoredKey]:
-        """All keys of the store by name, with their last use as it is known here."""
-        used_at, known = self._used_at, self._store.keys()
-        found = [key._replace(used_at=used_at.get(key.digest, key.used_at)) for key in known]
+        """All keys of the store by name, with their last use, here or on another replica."""
+        stored = self._store.keys()
+        found = [key._replace(used_at=self._last_use(key)) for key in stored]
         return sorted(found, key=lambda key: (key.name, key.made_at or 0.0))
+
+    def _last_use(self, key: StoredKey) -> float | None:
+        return max((used for used in (self._used_at.get(key.digest), key.used_at) if used is not None), default=None)
 
     def is_allowed(self, headers: Headers, role: str) -> bool:
         """Whether the key of a request that goes on for long is still valid for `role`; no request is counted."""
