@@ -312,16 +312,19 @@ class InformationDirected:
     def __init__(
         self,
         *,
-        draws: int = 30,
-        power: float = 3,
+        draws: int = 60,
+        power: float = 4,
+        sobriety: float = 2.5,
+        enough: float = 0.35,
+        patience: float = 0.2,
+        debit: float = 0.5,
         foresight: float = 0.5,
-        leniency: float = 0.7,
         exchange: float = 1,
         budget: float = 2,
         plan: float = 0.02,
     ) -> None:
-        self.n, self.power, self.foresight, self.price, self.share = draws, power, foresight, leniency * exchange, plan
-        self.budget = budget
+        self.n, self.power, self.foresight, self.exchange, self.share = draws, power, foresight, exchange, plan
+        self.sobriety, self.enough, self.patience, self.debit, self.budget = sobriety, enough, patience, debit, budget
 
     def __call__(self, history: History) -> int:
         k = history.n_arms
@@ -355,15 +358,15 @@ class InformationDirected:
         self.coin = self._choose(history)
         first, second, weight = self.coin
         kept = [len(history.rewards[arm]) / share for arm, share in ((first, 1 - weight), (second, weight)) if share > 0]
-        self.left = max(1, int(min(self.share * min(kept), 4)))
+        self.left = max(1, int(min(self.share * min(kept), 8)))
 
     def _choose(self, history: History) -> tuple[int, int, float]:
         each, costs = np.arange(self.n), self.costs / self._unit(history)
-        floors = (1 - history.instance.alpha) * self.draws.max(axis=1)
+        floors = (1 - history.instance.alpha) * self._highest(history)
         optima = np.array([min(np.flatnonzero(self.draws[m] >= floors[m]), key=lambda a: (costs[m, a], a)) for m in each])
         quality = np.maximum(floors[:, None] - self.draws, 0).mean(axis=0)
         dearer = np.maximum(costs - costs[each, optima][:, None], 0).mean(axis=0)
-        r = self.price * quality + dearer
+        r = self.exchange * quality + dearer
         v = self._spread(self.draws, optima)
         if history.costs is not None:
             v = v + self._spread(costs, optima)
@@ -375,9 +378,50 @@ class InformationDirected:
         ahead = int(np.argmin(r - self.foresight * (history.horizon / history.n_arms) ** (2 / 3) * v))
         if r[ahead] > r.min():
             return ahead, ahead, 0.0
+        too_soon = self._given_up_too_soon(history, int(np.argmin(r)), np.array(paid) / self._unit_of(paid, history))
+        if too_soon is not None:
+            return too_soon, too_soon, 0.0
         if r.min() <= 0:
             return int(np.argmin(r)), int(np.argmin(r)), 0.0
         return self._mixture(history, r, v)
+
+    def _highest(self, history: History) -> Floats:
+        """The highest draws, less luck."""
+        means = self.draws.mean(axis=0)
+        enough = max(self.enough * (history.horizon / history.n_arms) ** (2 / 3), 60)
+        tried = np.array([len(rewards) >= enough for rewards in history.rewards])
+        of_tried, of_others = np.full(self.n, -np.inf), np.full(self.n, -np.inf)
+        if tried.any():
+            of_tried = self.draws[:, tried].max(axis=1)
+            of_tried -= self.sobriety * max(of_tried.mean() - means[tried].max(), 0)
+        if not tried.all():
+            of_others = self.draws[:, ~tried].max(axis=1)
+        if (n_others := np.sum(~tried)) > 5:
+            base = np.maximum(of_tried, means.max())
+            alone = np.maximum(self.draws[:, ~tried], base[:, None]).mean(axis=0).max()
+            of_others -= self.sobriety * (1 - 5 / n_others) * (np.maximum(of_others, base).mean() - alone)
+        return np.maximum(of_tried, of_others)
+
+    def _given_up_too_soon(self, history: History, chosen: int, price: Floats) -> int | None:
+        """The cheapest of the arms that look worse than the floor and may still save more than they have lost."""
+        arms, keep = range(history.n_arms), 1 - history.instance.alpha
+        n = [len(rewards) for rewards in history.rewards]
+        trials = [evidence_weight(rewards) * len(rewards) for rewards in history.rewards]
+        m = [(sum(rewards) + 0.5) / (len(rewards) + 1) for rewards in history.rewards]
+        cheaper = [arm for arm in arms if price[arm] < price[chosen]]
+        open_cases = []
+        for arm in cheaper:
+            shortfall = keep * max(m) - m[arm]
+            if shortfall > 0 and n[arm] <= n[highest(m)]:
+                evidence = infeasibility(trials, m, arm, keep, self.debit * math.log(max(history.n_arms - 1, 1)))
+                saving = self.patience * history.horizon / len(cheaper) * (price[chosen] - price[arm]) * evidence_tail(evidence)
+                if saving > self.exchange * n[arm] * shortfall:
+                    open_cases.append(arm)
+        return min(open_cases, key=lambda arm: (price[arm], arm), default=None)
+
+    def _unit_of(self, paid: list[float], history: History) -> float:
+        """What prices are divided by."""
+        return self._unit(history) if history.costs is not None else max(paid) - min(paid) or 1.0
 
     def _unit(self, history: History) -> float:
         """What drawn costs are divided by."""
@@ -796,13 +840,16 @@ SET_TWINS: dict[str, Twin] = {
     "cs-etc:tau=7,interval=mixture": partial(cs_etc, tau=7, bound=mixture_bound),
     "one-shot-etc:tau=7": partial(one_shot_etc, tau=7),
     "cs-ids:draws=7": InformationDirected(draws=7),
-    "cs-ids:plan=0": InformationDirected(plan=0),
-    "cs-ids:plan=0.1": InformationDirected(plan=0.1),
-    "cs-ids:power=2": InformationDirected(power=2),
-    "cs-ids:foresight=2": InformationDirected(foresight=2),
-    "cs-ids:leniency=2": InformationDirected(leniency=2),
-    "cs-ids:budget=0.1": InformationDirected(budget=0.1),
-    "cs-ids:exchange=0.3": InformationDirected(exchange=0.3),
+    "cs-ids:draws=15,plan=0": InformationDirected(draws=15, plan=0),
+    "cs-ids:draws=15,plan=0.1": InformationDirected(draws=15, plan=0.1),
+    "cs-ids:draws=15,power=2": InformationDirected(draws=15, power=2),
+    "cs-ids:draws=15,foresight=2": InformationDirected(draws=15, foresight=2),
+    "cs-ids:draws=15,sobriety=0": InformationDirected(draws=15, sobriety=0),
+    "cs-ids:draws=15,enough=9": InformationDirected(draws=15, enough=9),
+    "cs-ids:draws=15,patience=0": InformationDirected(draws=15, patience=0),
+    "cs-ids:draws=15,debit=3": InformationDirected(draws=15, debit=3),
+    "cs-ids:draws=15,budget=0.1": InformationDirected(draws=15, budget=0.1),
+    "cs-ids:draws=15,exchange=0.3": InformationDirected(draws=15, exchange=0.3),
     "cs-balance:caution=3": Balanced(caution=3),
     "cs-balance:patience=0.1": Balanced(patience=0.1),
     "cs-balance:exchange=5": Balanced(exchange=5),

@@ -21,7 +21,7 @@ SMALL = [*ARMS, "--horizon", "300", "--runs", "3", "--seed", "1"]
 def test_policies_are_listed_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("cs-ids:exchange=1,draws=30")
+    assert lines[0].startswith("cs-ids:exchange=1,draws=60")
     assert any(line.startswith("cs-etc:tau=auto,interval=paper,cost_scale=auto ") for line in lines)
 
 

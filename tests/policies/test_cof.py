@@ -15,6 +15,7 @@ from thrifty import Bernoulli, Instance, World, simulate
 from thrifty.environments import scaled
 from thrifty.policies import cof, evidence, plans
 from thrifty.policies.cof import CofMemory
+from thrifty.policies.patience import is_given_up
 from thrifty.statistics import Outcome
 
 MEAN = st.floats(0.01, 0.99)
@@ -147,19 +148,19 @@ class TestParts:
         terms, memory = asked([0.2, 0.8], [10.0, 20.0], [0.0, 1.0], label=f"cof:patience={patience}")
         tail = plain(evidence.tail)(weigh([(10.0, 0.2), (20.0, 0.8)], 1.0))
         assert tail == pytest.approx(0.000645, rel=1e-3)
-        assert plain(cof.is_rejected)(terms, memory, 0, 1, 1, 1) == rejected
+        assert plain(is_given_up)(terms, memory, 0, 1, 1, 1) == rejected
 
     def test_two_tied_tops_reject_what_one_does_not(self) -> None:
         label = "cof:debit=0,patience=0.3"
         one = asked([0.3, 0.6, 0.1], [20.0, 20.0, 1.0], [0.0, 1.0, 1.0], label=label)
         two = asked([0.3, 0.6, 0.6], [20.0, 20.0, 20.0], [0.0, 1.0, 1.0], label=label)
         debited = asked([0.3, 0.6, 0.6], [20.0, 20.0, 20.0], [0.0, 1.0, 1.0], label="cof:debit=2,patience=0.3")
-        found = [bool(plain(cof.is_rejected)(*each, 0, 1, 1, 1)) for each in (one, two, debited)]
+        found = [bool(plain(is_given_up)(*each, 0, 1, 1, 1)) for each in (one, two, debited)]
         assert found == [False, True, False]
 
     def test_nothing_is_saved_at_equal_prices(self) -> None:
         terms, memory = asked([0.59, 0.6], [10.0, 10.0], [1.0, 1.0])
-        assert plain(cof.is_rejected)(terms, memory, 0, 1, 1, 1)
+        assert plain(is_given_up)(terms, memory, 0, 1, 1, 1)
 
     def test_a_rival_gets_looks_until_they_have_cost_what_they_may_save(self) -> None:
         # Both means 1/2: the chance is 1/2 and the deviation 1 / (2 sqrt(n)). A look is worth it while

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import oracles
 from thrifty import Bernoulli, Instance, World, simulate
 from thrifty.policies.information import best_of_two
 
 positive = st.floats(1e-3, 1.0)
 
 
-@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=5), st.sampled_from([2.0, 3.0]))
+@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=5), st.sampled_from([2.0, 4.0]))
 def test_the_closed_form_beats_every_mixture_on_a_grid(arms: list[tuple[float, float]], power: float) -> None:
     regret, information = (np.array(column) for column in zip(*arms, strict=True))
     coin = np.zeros(3)
@@ -26,7 +27,7 @@ def test_the_closed_form_beats_every_mixture_on_a_grid(arms: list[tuple[float, f
             assert reached <= ratios.min() * (1 + 1e-9)
 
 
-@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=30), st.sampled_from([2.0, 3.0]))
+@given(st.lists(st.tuples(positive, positive), min_size=2, max_size=30), st.sampled_from([2.0, 4.0]))
 def test_no_pair_of_arms_beats_the_neighbours_on_the_hull(arms: list[tuple[float, float]], power: float) -> None:
     regret, information = (np.array(column) for column in zip(*arms, strict=True))
     coin = np.zeros(3)
@@ -43,10 +44,25 @@ def test_no_pair_of_arms_beats_the_neighbours_on_the_hull(arms: list[tuple[float
         assert reached <= ratios.min() * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    "instance",
+    [
+        Instance([0.6, 0.6, 0.55, 0.4], [1.0, 0.9, 0.3, 0.0], 0.1),
+        Instance([0.2, 0.3, 0.4, 0.5, 0.5, 0.45, 0.5, 0.46], [0.0, 0.2, 0.1, 1.0, 0.9, 0.3, 0.8, 0.4], 0.1),
+    ],
+)
+def test_it_chooses_as_its_twin_when_arms_have_been_tried(instance: Instance) -> None:
+    # The other comparisons with the twin are too short for the 60 outcomes after which an arm counts as tried.
+    trace = simulate(instance, "cs-ids:draws=10", horizon=1000, runs=1, seed=7, trace=True)["cs-ids:draws=10"].trace
+    assert trace is not None
+    assert np.sum(np.bincount(trace[0]) >= 60) >= 2
+    assert trace[0].tolist() == oracles.play(oracles.InformationDirected(draws=10), instance, 1000, seed=7)
+
+
 def test_where_all_draws_agree_it_plays_the_arm_they_agree_on() -> None:
     for regret in ([0.5, 0.0, 0.2], [0.5, 0.1, 0.2]):
         coin = np.zeros(3)
-        assert best_of_two(np.array(regret), np.zeros(3), 3.0, coin) == 1
+        assert best_of_two(np.array(regret), np.zeros(3), 4.0, coin) == 1
         assert coin.tolist() == [1.0, 1.0, 0.0]
 
 

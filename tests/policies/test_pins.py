@@ -24,7 +24,9 @@ from thrifty.policies import (
     exploration,
     information,
     learnt_costs,
+    luck,
     one_shot_etc,
+    patience,
     posteriors,
 )
 from thrifty.policies.binding import given_terms
@@ -58,8 +60,9 @@ NUMBERS: dict[str, dict[str, tuple[float | None, float, float, bool]]] = {
         "plan": (0.02, 0.0, 1.0, False), "outset": (None, 0.0, INFINITE, False), "pending": SHARED["pending"],
     },
     "cs-ids": {
-        "exchange": (1.0, 0.0, INFINITE, False), "draws": (30, 2, 10_000, True), "power": (3.0, 1.01, 10.0, False),
-        "leniency": (0.7, 0.0, INFINITE, False), "foresight": (0.5, 0.0, INFINITE, False), "plan": (0.02, 0.0, 1.0, False),
+        "exchange": (1.0, 0.0, INFINITE, False), "draws": (60, 2, 10_000, True), "power": (4.0, 1.01, 10.0, False),
+        "sobriety": (2.5, 0.0, INFINITE, False), "enough": (0.35, 0.0, INFINITE, False), "patience": (0.2, 0.0, INFINITE, False),
+        "debit": (0.5, 0.0, INFINITE, False), "foresight": (0.5, 0.0, INFINITE, False), "plan": (0.02, 0.0, 1.0, False),
         "outset": (None, 0.0, INFINITE, False), "budget": (2.0, 0.0, INFINITE, False),
         **SHARED,
     },
@@ -226,24 +229,26 @@ class TestUnknownCosts:
         assert memory.scores[0] == pytest.approx(0.4 + 0.303485 - 2 * 0.3, abs=1e-6)
 
     def test_cs_ids_weighs_drawn_costs(self) -> None:
-        terms = terms_of("cs-ids:draws=2,leniency=1", costs=None, n_arms=2, alpha=0.5, horizon=100)
+        terms = terms_of("cs-ids:draws=2", costs=None, n_arms=2, alpha=0.5, horizon=100)
         memory = memory_of("cs-ids", terms)
         memory.rewards[:], memory.costs[:] = [0.8, 0.2, 0.6, 0.5], [0.9, 0.1, 0.7, 0.3]
-        plain(cs_ids.tally_optima)(terms, memory)
+        memory.floors[:] = [0.4, 0.3]
+        plain(cs_ids.tally_optima)(memory)
         plain(cs_ids.weigh_arms)(terms, memory, 1.0)
-        # Floors 0.4 and 0.3: arm 0 is optimal in the first draw, arm 1 in the second.
+        # Arm 0 is optimal in the first draw, arm 1 in the second.
         # Regrets: arm 0 pays (0 + 0.4) / 2, arm 1 lacks (0.2 + 0) / 2. Its cost is below that of the optimal arm.
         assert memory.regret == pytest.approx([0.2, 0.1])
         # Means 0.8 | 0.6 and 0.9 | 0.7 of arm 0: variances 0.01 and 0.01. Arm 1: 0.2 | 0.5 and 0.1 | 0.3: 0.0225 and 0.01.
         assert memory.information == pytest.approx([0.02, 0.0325])
 
     def test_cs_ids_weighs_drawn_costs_where_only_the_best_arm_is_good_enough(self) -> None:
-        terms = terms_of("cs-ids:draws=2,leniency=1", costs=None, n_arms=2, alpha=0.0, horizon=100)
+        terms = terms_of("cs-ids:draws=2", costs=None, n_arms=2, alpha=0.0, horizon=100)
         memory = memory_of("cs-ids", terms)
         memory.rewards[:], memory.costs[:] = [0.8, 0.2, 0.6, 0.5], [0.5, 0.1, 0.3, 0.7]
-        plain(cs_ids.tally_optima)(terms, memory)
+        memory.floors[:] = [0.8, 0.6]
+        plain(cs_ids.tally_optima)(memory)
         plain(cs_ids.weigh_arms)(terms, memory, 1.0)
-        # The floors 0.8 and 0.6 are the rewards of arm 0. Arm 1 lacks (0.6 + 0.1) / 2 and pays (0 + 0.4) / 2 more.
+        # The floors are the rewards of arm 0. Arm 1 lacks (0.6 + 0.1) / 2 and pays (0 + 0.4) / 2 more.
         assert memory.regret == pytest.approx([0.0, 0.35 + 0.2])
 
     def test_a_rule_for_unknown_costs_is_used_where_they_are_unknown(self) -> None:
@@ -575,16 +580,19 @@ class TestInformation:
         costs = [0.1, 0.5, 0.5, 0.9]
         terms = terms_of("cs-ids", costs=costs if known else None, n_arms=4, alpha=0.1, horizon=256)
         for seen, pending, left in ((31, 0, 1.0), (32, 0, 0.0), (30, 2, 0.0)):
+            memory = memory_of("cs-ids", terms)
+            memory.regret[:], memory.information[:] = [0.3, 0.1, 0.2, 0.4], 1.0
             stats = statistics([(99, 1.0)] * 4, seen=[seen] * 4, costs=[seen * each for each in costs])
             stats["pending"] = pending
-            told = np.ones(4)
-            plain(information.keep_budget)(terms, stats, np.array([0.3, 0.1, 0.2, 0.4]), told)
-            assert told.tolist() == [1.0, 1.0, 1.0, left]
+            plain(cs_ids.price_arms)(terms, stats, memory, 0.8)
+            plain(information.keep_budget)(terms, stats, memory)
+            assert memory.information.tolist() == [1.0, 1.0, 1.0, left]
 
-    def test_an_arm_without_outcomes_has_no_price_to_compare(self) -> None:
+    def test_an_unknown_price_is_the_mean_of_what_was_paid_and_nothing_before_that(self) -> None:
         terms = terms_of("cs-ids", costs=None, n_arms=2, alpha=0.1, horizon=256)
-        stats = statistics([(0, 0.0), (5, 1.0)], costs=[0.0, 2.5])
-        assert [plain(information.price_of)(terms, stats, arm) for arm in (0, 1)] == [0.0, 0.5]
+        memory, stats = memory_of("cs-ids", terms), statistics([(0, 0.0), (5, 1.0)], costs=[0.0, 2.5])
+        plain(cs_ids.price_arms)(terms, stats, memory, 0.25)
+        assert memory.prices.tolist() == [0.0, 2.0]
 
     def mixture(self, regret: Sequence[float], told: Sequence[float], power: float) -> list[float]:
         coin = np.zeros(3)
@@ -614,6 +622,7 @@ class TestInformation:
 
     def test_a_power_is_a_power(self) -> None:
         assert [plain(information._raised)(0.5, power) for power in (2.0, 3.0, 6.0)] == [1 / 4, 1 / 8, 1 / 64]
+        assert plain(information._raised)(0.5, 4.0) == 1 / 16
 
     def test_corners_are_the_arms_with_the_least_regret_for_their_information(self) -> None:
         # From arm 0 the slopes are 2 (arm 1), 1 (arm 2) and 1 (arm 3): the farther of the two. From there 3 (arm 4).
@@ -637,29 +646,80 @@ class TestIds:
     def weighed(self, label: str, costs: Sequence[float]) -> Any:
         terms = terms_of(label, costs=costs, alpha=0.5, horizon=100)
         memory = memory_of("cs-ids", terms)
-        memory.rewards[:] = [0.8, 0.2, 0.6, 0.5]
-        plain(cs_ids.tally_optima)(terms, memory)
+        memory.rewards[:], memory.floors[:] = [0.8, 0.2, 0.6, 0.5], [0.4, 0.3]
+        plain(cs_ids.tally_optima)(memory)
         plain(cs_ids.weigh_arms)(terms, memory, 1.0)
         return memory
 
     def test_regret_and_information_by_hand(self) -> None:
-        # Floors 0.4 and 0.3. Arm 0 is optimal in the first draw, arm 1, which is cheaper by the whole range, in the second.
+        # Arm 0 is optimal in the first draw, arm 1, which is cheaper by the whole range, in the second.
         memory = self.weighed("cs-ids:draws=2", [5.0, 3.0])
-        assert memory.costs.tolist() == [2.5, 1.5]
-        assert memory.floors == pytest.approx([0.4, 0.3])
-        assert memory.regret == pytest.approx([0.5, 0.7 * 0.1])
+        assert memory.prices.tolist() == [2.5, 1.5]
+        assert memory.regret == pytest.approx([0.5, 0.1])
         assert memory.information == pytest.approx([0.01, 0.0225])
-        assert self.weighed("cs-ids:draws=2,leniency=2,exchange=3", [5.0, 3.0]).regret == pytest.approx([0.5, 0.6])
-        assert self.weighed("cs-ids:draws=2", [4.0, 4.0]).costs.tolist() == [4.0, 4.0]  # no range to divide by
+        assert self.weighed("cs-ids:draws=2,exchange=3", [5.0, 3.0]).regret == pytest.approx([0.5, 0.3])
+        assert self.weighed("cs-ids:draws=2", [4.0, 4.0]).prices.tolist() == [4.0, 4.0]  # no range to divide by
 
     def test_an_arm_on_the_floor_is_optimal_if_it_is_cheaper(self) -> None:
         terms = terms_of("cs-ids:draws=2", costs=[1.0, 0.5, 0.5], alpha=0.5, horizon=100)
         memory = memory_of("cs-ids", terms)
-        memory.rewards[:] = [0.8, 0.4, 0.4, 0.9, 0.1, 0.2]
-        plain(cs_ids.tally_optima)(terms, memory)
+        memory.rewards[:], memory.floors[:] = [0.8, 0.4, 0.4, 0.9, 0.1, 0.2], [0.4, 0.45]
+        plain(cs_ids.tally_optima)(memory)
         assert memory.optimum.tolist()[:2] == [1, 0]  # equal costs go to the lower index
         assert memory.optimum[2] == 2
         assert memory.counts.tolist() == [1, 1]
+
+    def floors(self, label: str, rewards: list[list[float]], seen: list[int]) -> list[float]:
+        """The floors at alpha = 0.5 and T / K = 1000."""
+        terms = terms_of(label, costs=[0.0] * len(seen), alpha=0.5, horizon=1000 * len(seen))
+        floors, room = np.zeros(len(rewards)), np.zeros(len(seen))
+        stats = statistics([(n, 0.0) for n in seen])
+        plain(luck.set_floors)(terms, stats, np.array(rewards).ravel(), floors, room)
+        return [float(floor) for floor in floors]
+
+    def test_the_luck_of_tried_arms_is_taken_off_the_floor(self) -> None:
+        # The highest draws are 0.8 and 0.6, with a mean of 0.7; the highest mean is 0.6. The luck is 0.1.
+        rewards = [[0.8, 0.4], [0.4, 0.6]]
+        assert self.floors("cs-ids:sobriety=2", rewards, [60, 60]) == pytest.approx([0.3, 0.2])
+        assert self.floors("cs-ids:sobriety=0", rewards, [60, 60]) == pytest.approx([0.4, 0.3])
+        assert self.floors("cs-ids:sobriety=2", [[0.8, 0.4]], [60, 60]) == pytest.approx([0.4])  # one draw has no luck
+
+    def test_an_arm_is_tried_after_enough_outcomes_and_60_at_least(self) -> None:
+        rewards = [[0.8, 0.4], [0.4, 0.6]]
+        for label, tried in (("cs-ids:sobriety=2", 60), ("cs-ids:sobriety=2,enough=0.7", 70)):
+            assert self.floors(label, rewards, [tried, tried]) == pytest.approx([0.3, 0.2])
+            assert self.floors(label, rewards, [tried - 1, tried - 1]) == pytest.approx([0.4, 0.3])
+
+    def test_the_luck_of_an_arm_that_was_hardly_tried_stays(self) -> None:
+        # Arm 0 alone is tried. Its highest draw is its draw.
+        assert self.floors("cs-ids", [[0.8, 0.4], [0.4, 0.6]], [60, 1]) == pytest.approx([0.4, 0.3])
+        assert self.floors("cs-ids", [[0.2, 0.4], [0.6, 0.8]], [60, 1]) == pytest.approx([0.2, 0.4])
+
+    def test_not_all_of_many_arms_can_be_lucky(self) -> None:
+        # Ten arms, each with one draw of 1 and nine of 0.5: the highest draw is always 1. No draw counts for less than the highest
+        # mean, 0.55, so one arm alone has (1 + 9 * 0.55) / 10 = 0.595. Half of ten arms are more than a handful.
+        rewards = np.full((10, 10), 0.5) + 0.5 * np.eye(10)
+        assert self.floors("cs-ids:sobriety=1", rewards.tolist(), [1] * 10) == pytest.approx([0.5 * (1 - 0.5 * 0.405)] * 10)
+        assert self.floors("cs-ids:sobriety=1", rewards[:, :5].tolist(), [1] * 5)[:5] == pytest.approx([0.5] * 5)
+
+    def given_up(self, means: list[float], looks: list[float], prices: list[float], label: str = "cs-ids") -> int:
+        terms = terms_of(label, costs=prices, alpha=0.0, horizon=1000)
+        memory = memory_of(label, terms)
+        memory.means[:], memory.looks[:], memory.trials[:] = means, looks, looks
+        return int(plain(patience.given_up_too_soon)(terms, memory, 0))
+
+    def test_an_arm_is_given_up_once_its_looks_have_lost_what_it_may_save(self) -> None:
+        # As in test_cof: lost are 10 * 0.6 = 6, and to be saved is patience * 1000 * 0.000645.
+        assert self.given_up([0.8, 0.2], [20, 10], [1.0, 0.0], "cs-ids:patience=9.4") == 1
+        assert self.given_up([0.8, 0.2], [20, 10], [1.0, 0.0], "cs-ids:patience=9.2") == -1
+        assert self.given_up([0.8, 0.2], [20, 10], [1.0, 0.0], "cs-ids:patience=9.4,exchange=1.1") == -1
+
+    def test_only_cheaper_arms_below_the_floor_with_few_looks_are_given_up_too_soon(self) -> None:
+        assert self.given_up([0.5, 0.45], [9, 9], [1.0, 0.0]) == 1
+        assert self.given_up([0.5, 0.45], [9, 10], [1.0, 0.0]) == -1  # it is the top arm that should be looked at
+        assert self.given_up([0.5, 0.5], [9, 9], [1.0, 0.0]) == -1  # it is on the floor: why it is not played is not its mean
+        assert self.given_up([0.5, 0.45], [9, 9], [1.0, 1.0]) == -1
+        assert self.given_up([0.5, 0.45, 0.45, 0.45], [9, 9, 9, 9], [1.0, 0.5, 0.2, 0.2]) == 2  # the cheapest
 
     def test_the_probability_is_that_of_the_coin(self) -> None:
         memory = memory_of("cs-ids", terms_of("cs-ids", costs=[0.0, 1.0, 2.0], alpha=0.1, horizon=100))

@@ -15,6 +15,7 @@ INSTANCES = {
     "alpha 0": Instance([0.6, 0.7, 0.4], [0.5, 0.9, 0.1], 0.0),
     "alpha 1": Instance([0.6, 0.1, 0.4], [0.5, 0.2, 0.9], 1.0),
     "tied costs": Instance([0.1, 0.9, 0.95], [0.5, 0.5, 0.5], 0.2),
+    "many arms": Instance([0.5, 0.46, 0.2, 0.47, 0.6, 0.6, 0.35, 0.58], [0.7, 0.1, 0.0, 0.1, 1.0, 0.9, 0.3, 0.2], 0.1),
     "one good arm": Instance([0.95, 0.1, 0.5], [1.0, 0.0, 0.5], 0.5),
 }
 LEARNS_COSTS = [label for label in (*oracles.TWINS, *oracles.SET_TWINS) if policy(label).rule_for_unknown_costs]
@@ -35,7 +36,7 @@ def test_a_policy_with_other_parameters_chooses_as_its_obvious_twin(label: str, 
 @pytest.mark.parametrize("label", oracles.SET_TWINS)
 def test_other_parameters_make_other_choices(label: str) -> None:
     # Without this, a parameter that nobody reads would pass the test above.
-    plain = label.partition(":")[0] + (":prior=shrunk" if "shrunk" in label else "")
+    plain = label.rpartition("," if "," in label else ":")[0]
     assert any(arms(instance, label, 400) != arms(instance, plain, 400) for instance in INSTANCES.values())
 
 

@@ -28,9 +28,6 @@ CONTENDERS = (
 )
 """Policies that learn the optimal arm. Baselines do not compete: `cheapest` cannot be beaten where the cheapest arm is feasible."""
 
-MOST_ARMS = {"cs-ids": 100}
-"""Policies that would take longer with more arms than all others together."""
-
 METRICS = ("total", "error", "quality", "cost", "median", "high", "stuck")
 
 Table = NDArray[np.float64]
@@ -177,8 +174,7 @@ def play(
 
 
 def _can_play(policy: Policy, entry: Entry) -> bool:
-    few = entry.world.instance.n_arms <= MOST_ARMS.get(policy.name, 1_000_000)
-    return few and (entry.world.costs_known or policy.rule_for_unknown_costs is not None)
+    return entry.world.costs_known or policy.rule_for_unknown_costs is not None
 
 
 def _measure(entry: Entry, pulls: NDArray[np.int64]) -> dict[str, float]:

@@ -10,17 +10,14 @@ evidence for the successes and failures that they are worth (`posteriors.evidenc
 evidence E leaves, at most exp(-E) / 2. `top` has the highest mean, e is the cheapest arm with m_e >= (1 - alpha) m_top, and T is
 the horizon.
 
-1. i, cheaper than e, is *rejected* if patience (T / cheaper) (c_e - c_i) tail(R_i) <= min(n_i, n_top) ((1 - alpha) m_top - m_i):
-   the looks at i have lost more than i may save. In other words, R_i has reached a threshold of ln T plus small terms. `cheaper`
-   is the number of arms that cost less than e. A rival adds to R_i only what it has beyond debit ln(K - 1), because the luckiest
-   of K - 1 equally good arms have that much by chance.
-2. The candidate is the cheapest arm not rejected. It is *accepted* if no rival j, an arm that costs no less, is worth a look.
+1. i, cheaper than e, is given up for e once the looks at it have lost what it may save: see `thrifty.policies.patience`.
+2. The candidate is the cheapest arm not given up. It is *accepted* if no rival j, an arm that costs no less, is worth a look.
    With A_ij the evidence that i is good enough beside j, P = tail(A_ij) is the chance that it is not (1 - tail(R_ij) if that is
    what the means say). A look is worth it while caution (T / rivals) P shortfall > n_j (1 - P) (c_j - c_i), where the shortfall
    is (1 - alpha) m_j - m_i, or its standard deviation if that is more. As it falls like 1 / sqrt(n_j), j gets no more than some
    (T / rivals)^(2/3) looks: that is the budget, and the candidate then gets the benefit of the doubt. Looks at a bad rival cost the
    quality that they lose, where that is more.
-3. While the candidate is neither rejected nor accepted, it is played, or the rival of which a look is worth most: whichever
+3. While the candidate is neither given up nor accepted, it is played, or the rival of which a look is worth most: whichever
    shrinks the variance of their difference more for the regret that it may cost.
 
 A choice is kept for as many decisions as change the evidence on its arm by a share of `plan`. Where costs are unknown, an arm costs
@@ -41,12 +38,13 @@ import numpy as np
 from thrifty.arrays import Floats, Integers
 from thrifty.compiled import builder, kernel, rare, stay_apart
 from thrifty.policies.contract import Number, Policy, Rule
-from thrifty.policies.evidence import infeasibility, meeting_point, pair_evidence, tail
+from thrifty.policies.evidence import meeting_point, pair_evidence, tail
 from thrifty.policies.exploration import next_due, start_exploration
 from thrifty.policies.learnt_costs import COST_SCALE, cost_unit, lowest_cost, settle_cost_scale
 from thrifty.policies.outlook import OUTSET, settle_outset
+from thrifty.policies.patience import DEBIT, count_evidence, is_given_up
 from thrifty.policies.plans import PLAN, follow, make_plan, no_plan, observe, propensity
-from thrifty.policies.posteriors import PENDING, evidence_weight, expected
+from thrifty.policies.posteriors import PENDING
 from thrifty.policies.selection import cheapest_feasible, highest, sort_by_price
 from thrifty.problem import Terms
 
@@ -119,11 +117,7 @@ def price_arms(terms, stats, memory):
 @rare
 def _plan(terms, stats, memory):
     stay_apart()
-    for arm in range(stats.size):
-        seen = max(stats[arm].seen, 0.0)
-        memory.looks[arm] = max(seen + expected(terms, stats, arm), 0.5)
-        memory.trials[arm] = evidence_weight(stats, arm) * memory.looks[arm]
-        memory.means[arm] = (min(max(stats[arm].reward_sum, 0.0), seen) + 0.5) / (seen + 1.0)
+    count_evidence(terms, stats, memory)
     arm = decide(terms, memory)
     make_plan(terms, memory.plan, arm, memory.looks[arm])
 
@@ -137,24 +131,9 @@ def decide(terms, memory):
     while prices[order[cheaper]] < prices[fallback]:
         cheaper += 1
     for place in range(cheaper):
-        if not is_rejected(terms, memory, order[place], top, fallback, cheaper):
+        if not is_given_up(terms, memory, order[place], top, fallback, cheaper):
             return settle_doubts(terms, memory, order[place], place + 1, fallback, top)
     return settle_doubts(terms, memory, fallback, cheaper, fallback, top)
-
-
-@kernel
-def is_rejected(terms, memory, arm, top, fallback, cheaper):
-    """Rule 1, of an arm that is cheaper than the fallback, and so below the floor by its mean."""
-    keep, looks, trials, means = 1.0 - terms.alpha, memory.looks, memory.trials, memory.means
-    lost = terms.parameters.exchange * min(looks[arm], looks[top]) * (keep * means[top] - means[arm])
-    ahead = (terms.horizon + terms.parameters.outset) / cheaper
-    saving = terms.parameters.patience * ahead * (memory.prices[fallback] - memory.prices[arm])
-    odds = lost / saving if saving > 0.0 else 1.0
-    debit = terms.parameters.debit * math.log(max(means.size - 1, 1))
-    alone = -pair_evidence(keep, trials[arm], means[arm], trials[top], means[top]) - debit  # R_i is at least that
-    if alone > 0.0 and tail(alone) <= odds:
-        return True
-    return tail(infeasibility(keep, trials, means, arm, top, debit, odds)) <= odds
 
 
 @kernel
@@ -237,8 +216,8 @@ POLICY = Policy(
             1.0, "how much cost regret (in shares of the range of costs) one unit of quality regret is worth", low=0.0
         ),
         "caution": Number(0.25, "how much is spent on dearer arms before a cheaper one is accepted", low=0.0),
-        "patience": Number(1.0, "how much is lost on a cheaper arm before it is rejected", low=0.0),
-        "debit": Number(0.5, "what a rival must show before it counts against an arm, in units of ln(K - 1)", low=0.0),
+        "patience": Number(1.0, "how much is lost on a cheaper arm before it is given up", low=0.0),
+        "debit": DEBIT,
         "plan": PLAN,
         "outset": OUTSET,
         "pending": PENDING,

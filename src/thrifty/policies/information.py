@@ -4,13 +4,10 @@
 between, and the probability of the second.
 """
 
-import math
-
 import numpy as np
 
 from thrifty.compiled import kernel
 from thrifty.policies.posteriors import expected
-from thrifty.statistics import mean_cost
 
 
 @kernel
@@ -21,28 +18,19 @@ def certainly(arm, coin):
 
 
 @kernel
-def keep_budget(terms, stats, regret, information):
+def keep_budget(terms, stats, memory):
     """Forget the information of arms that have had their share of exploration.
 
     These are arms that cost more than the one with the least regret, and have budget (T/K)^(2/3) outcomes, pending ones included.
     So in every run in which no outcome is lost or forgotten, all exploration of dearer arms costs at most budget K^(1/3) T^(2/3),
-    in shares of the range of costs, and a few decisions more for each arm: a coin is kept for up to four.
+    in shares of the range of costs, and a few decisions more for each arm: a coin is kept for up to eight.
     """
-    best = least(regret)
+    best = least(memory.regret)
     ahead = terms.horizon + terms.parameters.outset
-    enough = terms.parameters.budget * (ahead / regret.size) ** (2.0 / 3.0)
-    for arm in range(regret.size):
-        looks = stats[arm].seen + expected(terms, stats, arm)
-        if looks >= enough and price_of(terms, stats, arm) > price_of(terms, stats, best):
-            information[arm] = 0.0
-
-
-@kernel
-def price_of(terms, stats, arm):
-    """What an arm costs. If that is not known: the mean of what was paid, and nothing before the first outcome."""
-    if not math.isnan(terms.costs[arm]):
-        return terms.costs[arm]
-    return mean_cost(stats, arm) if stats[arm].seen > 0.0 else 0.0
+    enough = terms.parameters.budget * (ahead / stats.size) ** (2.0 / 3.0)
+    for arm in range(stats.size):
+        if stats[arm].seen + expected(terms, stats, arm) >= enough and memory.prices[arm] > memory.prices[best]:
+            memory.information[arm] = 0.0
 
 
 @kernel
@@ -89,8 +77,8 @@ def best_of_two(regret, information, power, coin):
 
 @kernel
 def _raised(regret, power):
-    """regret^power; three products in the usual case, which are faster."""
-    return regret * regret * regret if power == 3.0 else regret**power
+    """regret^power; products in the usual case, which are faster."""
+    return (regret * regret) * (regret * regret) if power == 4.0 else regret**power
 
 
 @kernel
