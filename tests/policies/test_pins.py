@@ -671,11 +671,13 @@ class TestIds:
 
     def floors(self, label: str, rewards: list[list[float]], seen: list[int]) -> list[float]:
         """The floors at alpha = 0.5 and T / K = 1000."""
-        terms = terms_of(label, costs=[0.0] * len(seen), alpha=0.5, horizon=1000 * len(seen))
-        floors, room = np.zeros(len(rewards)), np.zeros(len(seen))
-        stats = statistics([(n, 0.0) for n in seen])
-        plain(luck.set_floors)(terms, stats, np.array(rewards).ravel(), floors, room)
-        return [float(floor) for floor in floors]
+        terms = terms_of(
+            f"{label}{',' if ':' in label else ':'}draws=2", costs=[0.0] * len(seen), alpha=0.5, horizon=1000 * len(seen)
+        )
+        memory = memory_of("cs-ids", terms)._replace(rewards=np.array(rewards).ravel(), floors=np.ones(len(rewards)))
+        memory = memory._replace(tops=np.ones(len(rewards)))
+        plain(luck.set_floors)(terms, statistics([(n, 0.0) for n in seen]), memory)
+        return [float(floor) for floor in memory.floors]
 
     def test_the_luck_of_tried_arms_is_taken_off_the_floor(self) -> None:
         # The highest draws are 0.8 and 0.6, with a mean of 0.7; the highest mean is 0.6. The luck is 0.1.

@@ -73,6 +73,8 @@ class IdsMemory(NamedTuple):
     # Tables are laid out row by row in arrays of one dimension, which a router hands over fastest.
     rewards: Floats  # (M * K,) draws of mean rewards
     costs: Floats  # (M * K,) draws of mean costs; (0,) where they are known
+    tried: Booleans  # (K,) see `thrifty.policies.luck`
+    tops: Floats  # (M,) the highest draw of an arm that is not tried
     floors: Floats  # (M,)
     # An arm that is optimal in some draw has a slot: S is the smaller one of M and K.
     slot_of: Integers  # (K,) the slot of an arm, or -1
@@ -112,6 +114,8 @@ def _remember(n_arms, n_draws, draws_costs):
         np.zeros(1, np.int64),
         np.zeros(n_draws * n_arms),
         np.zeros(draws_costs * n_draws * n_arms),
+        np.zeros(n_arms, np.bool_),
+        np.zeros(n_draws),
         np.zeros(n_draws),
         np.full(n_arms, -1),
         np.zeros(n_slots + 1, np.int64),
@@ -151,7 +155,7 @@ def toss(coin, stream):
 def _make_coin(terms, stats, memory, stream):
     stay_apart()
     renew_draws(terms, stats, memory, stream)
-    set_floors(terms, stats, memory.rewards, memory.floors, memory.regret)
+    set_floors(terms, stats, memory)
     unit = cost_unit(terms, stats) if memory.costs.size > 0 else 1.0
     tally_optima(memory)
     weigh_arms(terms, memory, unit)

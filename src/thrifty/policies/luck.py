@@ -25,72 +25,73 @@ _TRIED = 60.0
 
 
 @kernel
-def set_floors(terms, stats, rewards, floors, room):
-    """Write the floor of every draw.
-
-    Parameters
-    ----------
-    rewards : (M * K,) draws of the mean rewards, a row of K for each of the M floors
-    floors : (M,)
-    room : (K,) is overwritten
-
-    """
-    ahead = terms.horizon + terms.parameters.outset
-    enough = max(terms.parameters.enough * (ahead / stats.size) ** (2.0 / 3.0), _TRIED)
-    best, best_tried, hardly_tried = _highest_means(stats, rewards, floors.size, enough, room)
-    luck = 0.0
-    for draw in range(floors.size):
-        floors[draw] = _highest_draw(stats, rewards, draw, enough, True)
-        luck += floors[draw] - best_tried if hardly_tried < stats.size else 0.0
-    floors -= terms.parameters.sobriety * max(luck, 0.0) / floors.size
-    lowered = 0.0
+def set_floors(terms, stats, memory):
+    """Write the floor of every draw into `memory.floors`; `tried`, `tops` and `regret` are overwritten."""
+    floors, tops, alpha = memory.floors, memory.tops, terms.alpha
+    hardly_tried = _sort_out(terms, stats, memory)
+    _find_tops(memory)
+    best = memory.regret[highest(memory.regret)]
+    luck = lowered = 0.0
+    if hardly_tried < stats.size:
+        luck = terms.parameters.sobriety * max(np.mean(floors) - _best_tried(memory), 0.0)
     if hardly_tried > _HANDFUL:
         share = 1.0 - _HANDFUL / hardly_tried
-        lowered = terms.parameters.sobriety * share * _luck_of_many(stats, rewards, floors, enough, best, room)
+        lowered = terms.parameters.sobriety * share * _luck_of_many(memory, luck, best)
     for draw in range(floors.size):
-        if hardly_tried > 0:
-            floors[draw] = max(floors[draw], _highest_draw(stats, rewards, draw, enough, False) - lowered)
-        floors[draw] *= 1.0 - terms.alpha
+        floors[draw] = (1.0 - alpha) * max(floors[draw] - luck, tops[draw] - lowered)
 
 
 @kernel
-def _highest_means(stats, rewards, n_draws, enough, room):
-    """Of the means of the draws: the highest, and the highest of a tried arm; and how many arms were hardly tried."""
-    room[:] = 0.0
-    for draw in range(n_draws):
-        for arm in range(stats.size):
-            room[arm] += rewards[draw * stats.size + arm]
-    best_tried, hardly_tried = -np.inf, 0
+def _sort_out(terms, stats, memory):
+    """Write which arms are tried; returns how many are not."""
+    ahead = terms.horizon + terms.parameters.outset
+    enough = max(terms.parameters.enough * (ahead / stats.size) ** (2.0 / 3.0), _TRIED)
+    hardly_tried = 0
     for arm in range(stats.size):
-        if stats[arm].seen >= enough:
-            best_tried = max(best_tried, room[arm] / n_draws)
-        else:
-            hardly_tried += 1
-    return room[highest(room)] / n_draws, best_tried, hardly_tried
+        memory.tried[arm] = stats[arm].seen >= enough
+        hardly_tried += not memory.tried[arm]
+    return hardly_tried
 
 
 @kernel
-def _highest_draw(stats, rewards, draw, enough, tried):
-    """The highest draw of the tried arms, or of the others, in one row; -inf if there are none."""
-    top = -np.inf
-    for arm in range(stats.size):
-        if (stats[arm].seen >= enough) == tried:
-            top = max(top, rewards[draw * stats.size + arm])
-    return top
+def _find_tops(memory):
+    """Write the highest draw of the tried arms into `floors`, that of the others into `tops`, and the mean draws into `regret`."""
+    n_arms, tried, means = memory.tried.size, memory.tried, memory.regret
+    means[:] = 0.0
+    for draw in range(memory.floors.size):
+        row = memory.rewards[draw * n_arms : (draw + 1) * n_arms]
+        of_tried = of_others = -np.inf
+        for arm in range(n_arms):
+            value = row[arm]
+            means[arm] += value
+            if tried[arm]:
+                of_tried = max(of_tried, value)
+            else:
+                of_others = max(of_others, value)
+        memory.floors[draw], memory.tops[draw] = of_tried, of_others
+    means /= memory.floors.size
 
 
 @kernel
-def _luck_of_many(stats, rewards, floors, enough, best, room):
-    """The luck of the arms that were hardly tried, beside the tried ones, whose highest draws `floors` has."""
+def _best_tried(memory):
+    """The highest mean of a tried arm."""
+    best = -np.inf
+    for arm in range(memory.tried.size):
+        if memory.tried[arm]:
+            best = max(best, memory.regret[arm])
+    return best
+
+
+@kernel
+def _luck_of_many(memory, luck, best):
+    """The luck of the arms that were hardly tried, beside the tried ones."""
+    n_draws, n_arms, room = memory.floors.size, memory.tried.size, memory.regret
     together = 0.0
     room[:] = 0.0
-    for draw in range(floors.size):
-        base = max(floors[draw], best)
-        top = base
-        for arm in range(stats.size):
-            if stats[arm].seen < enough:
-                value = max(rewards[draw * stats.size + arm], base)
-                top = max(top, value)
-                room[arm] += value
-        together += top
-    return (together - room[highest(room)]) / floors.size
+    for draw in range(n_draws):
+        base = max(memory.floors[draw] - luck, best)
+        together += max(memory.tops[draw], base)
+        for arm in range(n_arms):
+            if not memory.tried[arm]:
+                room[arm] += max(memory.rewards[draw * n_arms + arm], base)
+    return (together - room[highest(room)]) / n_draws
