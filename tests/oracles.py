@@ -400,7 +400,7 @@ class InformationDirected:
             base = np.maximum(of_tried, means.max())
             alone = np.maximum(self.draws[:, ~tried], base[:, None]).mean(axis=0).max()
             of_others -= self.sobriety * (1 - 5 / n_others) * (np.maximum(of_others, base).mean() - alone)
-        return np.maximum(of_tried, of_others)
+        return np.asarray(np.maximum(of_tried, of_others))
 
     def _given_up_too_soon(self, history: History, chosen: int, price: Floats) -> int | None:
         """The cheapest of the arms that look worse than the floor and may still save more than they have lost."""
