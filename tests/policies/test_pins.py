@@ -671,11 +671,9 @@ class TestIds:
 
     def floors(self, label: str, rewards: list[list[float]], seen: list[int]) -> list[float]:
         """The floors at alpha = 0.5 and T / K = 1000."""
-        terms = terms_of(
-            f"{label}{',' if ':' in label else ':'}draws=2", costs=[0.0] * len(seen), alpha=0.5, horizon=1000 * len(seen)
-        )
-        memory = memory_of("cs-ids", terms)._replace(rewards=np.array(rewards).ravel(), floors=np.ones(len(rewards)))
-        memory = memory._replace(tops=np.ones(len(rewards)))
+        terms = terms_of(label, costs=[0.0] * len(seen), alpha=0.5, horizon=1000 * len(seen))
+        room = np.ones(len(rewards))
+        memory = memory_of(label, terms)._replace(rewards=np.ravel(rewards), floors=room, tops=room.copy())
         plain(luck.set_floors)(terms, statistics([(n, 0.0) for n in seen]), memory)
         return [float(floor) for floor in memory.floors]
 
