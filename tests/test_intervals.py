@@ -1,6 +1,7 @@
 """Confidence bounds: shape, order and coverage."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +10,11 @@ from hypothesis import strategies as st
 
 from thrifty import Instance, simulate
 from thrifty.arrays import Floats
-from thrifty.compiled import builder
+from thrifty.compiled import builder, interpreted
 from thrifty.environments import Beta, World
 from thrifty.intervals import INTERVALS, paper_level, radius
 from thrifty.policies.contract import RuleTerms
-from thrifty.statistics import Outcome, add_to_sums, counted, no_statistics
+from thrifty.statistics import ArmStatistics, Outcome, add_to_sums, counted, no_statistics
 
 TERMS = RuleTerms(np.array([1.0, 0.0]), np.array([1, 0]), 0.1, 5000, (), ())
 
@@ -31,6 +32,20 @@ def test_bounds_surround_the_mean_and_stay_in_the_unit_interval(interval: str, n
     total = round(share * n)
     lower, upper = (bound(interval, n, float(total), side) for side in (-1.0, 1.0))
     assert 0.0 <= lower <= total / n <= upper <= 1.0
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+@pytest.mark.parametrize("n", [1, 2, 200, 10**6])
+@pytest.mark.parametrize("mean", [0.0, 5e-324, 1e-320, 1e-17, 0.5, 0.99995, 0.999999, 1.0 - 2.0**-53, 1.0])
+def test_means_next_to_0_and_1_have_bounds_in_plain_python_too(interval: str, n: int, mean: float) -> None:
+    stats = np.zeros(1, ArmStatistics)
+    stats["seen"], stats["reward_sum"], stats["reward_squares"] = n, n * mean, n * mean
+    for side in (-1.0, 1.0):
+        kinds: tuple[Any, Any] = INTERVALS[interval], interpreted(INTERVALS[interval])
+        compiled, plain = (float(each(TERMS, stats, 0, side)) for each in kinds)
+        assert compiled == pytest.approx(plain, rel=1e-9)  # each has a gamma function of its own
+        assert 0.0 <= plain <= 1.0
+        assert side * plain >= side * mean * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize("interval", INTERVALS)

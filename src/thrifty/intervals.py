@@ -116,6 +116,8 @@ def _solve_kl(mean, level, side):
     inside, outside = mean, 0.5 + 0.5 * side
     for _ in range(_STEPS):
         middle = 0.5 * (inside + outside)
+        if middle <= 0.0 or middle >= 1.0:  # the mean is as close to 0 or 1 as numbers come
+            return outside
         if divergence(mean, middle) <= level:
             inside = middle
         else:
@@ -142,6 +144,8 @@ def _solve_mixture(seen, reward_sum, level, side):
     inside, outside = reward_sum / seen, 0.5 + 0.5 * side
     for _ in range(_STEPS):
         middle = 0.5 * (inside + outside)
+        if middle <= 0.0 or middle >= 1.0:
+            return outside
         evidence = log_beta
         if reward_sum > 0.0:
             evidence -= reward_sum * math.log(middle)

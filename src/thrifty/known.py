@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from thrifty.problem import MOST_COST
 from thrifty.statistics import ArmStatistics
 
 MOST_OUTCOMES = 100_000
@@ -62,7 +63,7 @@ class KnownOutcomes:
             "reward_squares": _checked("reward_squares", squares, won * won / n, won, about),
         }
         if self.costs is not None:
-            paid = _checked("costs", self.costs, 0.0, 1e300, f"the sum of the costs of {int(n)} outcomes")
+            paid = _checked("costs", self.costs, 0.0, n * MOST_COST, f"the sum of the costs of {int(n)} outcomes")
             least = paid * (paid / n)
             about = f"the sum of the squares of {int(n)} costs that sum to {paid:g}"
             squares = least if self.cost_squares is None else self.cost_squares
@@ -84,6 +85,15 @@ class KnownOutcomes:
         sums = (self.rewards, self.costs, self.reward_squares, self.cost_squares)
         return KnownOutcomes(most, *(None if each is None else share * each for each in sums))  # type: ignore[arg-type]
 
+    def plus(self, other: "KnownOutcomes") -> "KnownOutcomes":
+        """Both together; each has costs, or none has.
+
+        >>> KnownOutcomes(400, 360).plus(KnownOutcomes(100, 40))
+        KnownOutcomes(outcomes=500, rewards=400.0, costs=None, reward_squares=400.0, cost_squares=None)
+        """
+        pairs = zip(self.to_dict().values(), other.to_dict().values(), strict=True)
+        return KnownOutcomes(*(None if one is None or two is None else one + two for one, two in pairs))  # type: ignore[arg-type]
+
     def at_price(self, price: float | None) -> "KnownOutcomes":
         """The same, each at this price if no costs are given.
 
@@ -100,10 +110,9 @@ class KnownOutcomes:
 def _checked(name: str, value: Any, low: float, high: float, about: str) -> float:
     """A sum within its limits, but for rounding; a ValueError otherwise."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    slack = _ROUNDING * max(high, 1.0) if high < 1e300 else 0.0
+    slack = _ROUNDING * max(high, 1.0)
     if not good or not low - slack <= value <= high + slack:
-        limits = f"from {low:g} to {high:g}" if high < 1e300 else f"of at least {low:g}"
-        raise ValueError(f"{name} must be a number {limits}, got {value!r:.80}: {about}")
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r:.80}: {about}")
     return float(min(max(value, low), high))
 
 

@@ -27,7 +27,7 @@ class Instance:
     Parameters
     ----------
     means : (K,) expected rewards, each in [0, 1]
-    costs : (K,) expected costs, each finite and not negative
+    costs : (K,) expected costs, each from 0 to 1e15
     alpha : the subsidy factor in [0, 1]: the share of the best reward one is willing to give up
 
     >>> world = Instance(means=[0.5, 0.46], costs=[1.0, 0.0], alpha=0.1)
@@ -202,9 +202,13 @@ def checked_alphas(alphas: object) -> list[float]:
     return sorted({checked_alpha(alpha) for alpha in given})
 
 
+MOST_COST = 1e15
+"""Sums and squares of larger costs are not exact any more, or no numbers at all."""
+
+
 def checked_costs(costs: ArrayLike) -> Floats:
-    """`costs` as a read-only array, or a ValueError when one is negative, infinite or not a number."""
-    return _numbers("costs", costs, high=math.inf)
+    """`costs` as a read-only array, or a ValueError when one is not a number from 0 to `MOST_COST`."""
+    return _numbers("costs", costs, high=MOST_COST)
 
 
 def checked_count(name: str, value: object, *, low: int = 1, high: float = math.inf) -> int:
@@ -235,10 +239,9 @@ def _numbers(name: str, values: ArrayLike, *, high: float) -> Floats:
         raise ValueError(f"{name} must be a list of one number per arm, got no arms")
     if array.ndim != 1:
         raise ValueError(f"{name} must be a list of one number per arm, got {values!r}")
-    allowed = f"in [0, {high:g}]" if math.isfinite(high) else "finite and not negative"
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0.0) & (array <= high)))
     if wrong.size:
-        raise ValueError(f"{name} must be {allowed}, got {array[wrong[0]]:g} for arm {wrong[0]}")
+        raise ValueError(f"{name} must be in [0, {high:g}], got {array[wrong[0]]:g} for arm {wrong[0]}")
     array.setflags(write=False)
     return array
 

@@ -275,6 +275,16 @@ def test_what_is_known_of_an_arm_is_what_the_log_says_and_no_more_than_its_error
     assert all(each.outcomes < rows for each, rows in zip(adjusted.known, (1000, 1000, 1000), strict=True))
 
 
+def test_rare_large_costs_are_known_too() -> None:
+    # Their squares are more than so few outcomes, as which the log counts, could have.
+    rng = np.random.default_rng(1)
+    arm = rng.integers(0, 2, 20_000)
+    cost = np.where(rng.random(20_000) < 1 / 4000, np.where(arm == 0, 100.0, 50.0), 0.0)
+    log = polars.DataFrame({"arm": np.where(arm == 0, "a", "b"), "reward": (rng.random(20_000) < 0.8).astype(int), "cost": cost})
+    found = recommend(log, [0.1], policies=["cs-ts"], effort=Effort(rounds=200, worlds=2))
+    assert [known.outcomes for known in found.choices[0].fit.known] == [1000, 1000]
+
+
 def test_a_log_that_is_not_to_be_trusted_starts_no_router() -> None:
     """The choice follows the difficulty alone, in 60 values: too few rows are left to adjust for it."""
     rng = np.random.default_rng(2)

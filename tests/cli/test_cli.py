@@ -104,7 +104,7 @@ def test_files_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ),
         (["compare", "--means", "0.5,nan", "--costs", "1,2", "--alpha", "0.1"], "got nan"),
         (["compare", "--means", "0.5,0.4", "--costs", "1", "--alpha", "0.1"], "same length, got 2 means and 1 costs"),
-        (["compare", "--means", "0.5", "--costs", "-1", "--alpha", "0.1"], "costs must be finite and not negative, got -1"),
+        (["compare", "--means", "0.5", "--costs", "-1", "--alpha", "0.1"], "costs must be in [0, 1e+15], got -1"),
         (["compare", "--means", "0.5", "--costs", "inf", "--alpha", "0.1"], "got inf"),
         (["compare"], "give the arms: --means, --costs and --alpha, or --instance FILE"),
         (["compare", *ARMS, "--horizon", "1"], "horizon must be at least the number of arms"),

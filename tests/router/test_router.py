@@ -402,7 +402,7 @@ def test_many_threads_lose_and_double_nothing() -> None:
     ("call", "message"),
     [
         (lambda: Router({}, 0.1), "arms must be prices by name"),
-        (lambda: Router({"a": -1.0}, 0.1), "the price of 'a' must be finite and not negative"),
+        (lambda: Router({"a": -1.0}, 0.1), r"the price of 'a' must be a number from 0 to 1e\+15"),
         (lambda: Router({"a": math.nan}, 0.1), "the price of 'a'"),
         (lambda: Router(ARMS, 1.5), "alpha must be in"),
         (lambda: make(deadline_s=0), "deadline_s must be a number"),
@@ -415,7 +415,7 @@ def test_many_threads_lose_and_double_nothing() -> None:
         (lambda: make(name="a b"), "name must be 1 to 64 letters"),
         (lambda: make(store="redis://x"), "store must be sqlite"),
         (lambda: make().decide("a\n"), "segment must be 1 to 200 printable"),
-        (lambda: make().decide(eligible=["nobody"]), "arm 'nobody' is unknown: there are alpha-tel"),
+        (lambda: make().decide(eligible=["nobody"]), "arm 'nobody' is unknown: name one of alpha-tel"),
         (lambda: make().decide(eligible=[]), "eligible must name at least one active arm"),
         (lambda: make().decide(context={"x": math.nan}), "context must be made of what JSON can express"),
         (lambda: make().decide(context={"x": "y" * 10_000}), "context must be at most 10000 characters of JSON, got 10009"),

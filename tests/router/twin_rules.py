@@ -62,7 +62,7 @@ def bucket(router: str, key: str) -> int:
 
 def is_price(price: Any) -> bool:
     """Whether a price, or None for an unknown one."""
-    return price is None or (is_number(price) and price >= 0.0)
+    return price is None or (is_number(price) and 0.0 <= price <= 1e15)
 
 
 def is_number(value: Any) -> bool:

@@ -62,6 +62,29 @@ def test_the_overview_has_all_routers_at_a_glance(client: Caller) -> None:
     assert sms["floor"] == pytest.approx(0.95)
 
 
+def test_rewards_next_to_one_hide_no_router(client: Caller) -> None:
+    # Interpreted bounds ended in a logarithm of zero, and the overview of all routers in 500.
+    for reward in (0.99995, 1.0 - 2.0**-53, 1e-320):
+        client.post("/v1/outcomes", json={"decision_id": decide(client)["decision_id"], "reward": reward})
+        time.sleep(1.1)
+        assert client.get("/v1/overview").status_code == 200
+        assert client.get("/v1/routers/sms/segments?details=1").status_code == 200
+
+
+def test_a_router_that_cannot_be_summed_up_hides_no_other(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.put("/v1/routers/mail", json=SMS)
+
+    def fail(**_: Any) -> None:
+        raise ZeroDivisionError("no figures today")
+
+    monkeypatch.setattr(client.app.routers.router("mail"), "summary", fail)
+    time.sleep(1.1)
+    mail, sms = client.get("/v1/overview").json()["routers"]
+    assert (mail["name"], sms["name"], sms["alarms"]) == ("mail", "sms", [])
+    assert [(each["rule"], each["severity"]) for each in mail["alarms"]] == [("fault", "page")]
+    assert "no figures today" in mail["alarms"][0]["text"]
+
+
 def test_the_overview_is_made_once_a_second_for_all(client: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[float] = []
     make = client.app.overview._make

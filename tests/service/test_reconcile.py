@@ -128,6 +128,26 @@ def test_a_lever_pulled_by_hand_stays_until_its_own_field_changes_in_the_file(se
     assert (service.shown()["alpha"], service.shown()["arms"]["c"]["status"]) == (0.05, "retired")
 
 
+def test_known_outcomes_that_changed_in_the_file_are_shown_because_a_router_starts_once(tmp_path: Path) -> None:
+    start = '[[routers.sms.known.outcomes]]\narm = "a"\noutcomes = 40\nrewards = 36\n'
+    with running(tmp_path) as client:
+        service = Declared(client, tmp_path / "thrifty.toml")
+        service.write(FILE + start)
+        service.carry_out()
+        assert (service.shown()["known"]["outcomes"], service.differences()) == (40, {})
+        service.write(FILE + start.replace("36", "30"))
+        service.carry_out()
+        said = "40 outcomes of 'known beforehand' with"
+        assert service.differences() == {"known": (f"{said} 30 rewards", f"{said} 36 rewards", None)}
+        client.post("/v1/routers/sms/arms/a:reset")
+        service.write(FILE + start)
+        service.carry_out()
+        assert service.differences() == {}
+        service.write()  # a file that names none declares none
+        service.carry_out()
+        assert service.differences() == {}
+
+
 def test_a_router_that_was_there_before_is_shown_and_not_overwritten(tmp_path: Path) -> None:
     with running(tmp_path) as client:
         client.put("/v1/routers/sms", json={**SMS, "alpha": 0.2})

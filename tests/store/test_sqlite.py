@@ -336,3 +336,20 @@ def test_a_defect_in_a_commit_reaches_those_who_wait() -> None:
         with pytest.raises(StoreError, match="cannot commit: AttributeError"):
             writer.wait(writer.append("a", generation))
     writer.close()
+
+
+def test_a_row_with_a_parameter_that_its_policy_has_no_more_is_read_without_it(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'r.db'}"
+    router = Router({"a": 1.0, "b": 0.5}, 0.1, store=store, policy="cs-ids:exchange=2,power=3+restart")
+    router.decide()
+    router.close()
+    with sqlite3.connect(tmp_path / "r.db") as connection:
+        connection.execute("UPDATE log SET detail = replace(detail, 'exchange=2', 'leniency=0.7')")
+        connection.execute("DELETE FROM snapshots")
+        assert connection.execute("SELECT count(*) FROM log WHERE detail LIKE '%leniency%'").fetchone() == (1,)
+    again = Router.reopen("router", store=store)
+    assert again.settings.policy == "cs-ids:power=3+restart"
+    assert again.decide().arm in ("a", "b")
+    again.close()
+    with pytest.raises(ValueError, match="cs-ids has no parameter leniency"):
+        Router({"a": 1.0}, 0.1, policy="cs-ids:leniency=0.7")

@@ -174,7 +174,7 @@ def _known(totals: Floats, quality: float, error: float, mean_cost: float, *, pl
     worth = rows if plain else min(rows, variance / max(float(error), 1e-9) ** 2)
     n = int(min(max(worth, 1.0), MOST_KNOWN))
     squares = min(max(variance + quality**2, quality**2), quality)
-    costs = max(float(totals[CC]) / rows, mean_cost**2)
+    costs = min(max(float(totals[CC]) / rows, mean_cost**2), n * mean_cost**2)  # n costs cannot vary more than that
     return KnownOutcomes(n, n * float(quality), n * float(mean_cost), n * float(squares), n * costs)
 
 

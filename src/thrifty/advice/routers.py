@@ -7,6 +7,7 @@ from typing import Any
 from thrifty.advice.fixed import fixed_arm
 from thrifty.advice.recommendation import Recommendation
 from thrifty.advice.selection import SegmentChoice
+from thrifty.known import KnownOutcomes
 from thrifty.logs.tally import EMPTY_LEVEL
 from thrifty.policies import DEFAULT_POLICY
 from thrifty.router.settings import checked_name
@@ -88,13 +89,14 @@ def _start(found: Recommendation, group: list[SegmentChoice]) -> dict[str, Any]:
     """What a router knows when it starts: what the log knows of its segments. Nothing for a start from nothing."""
     if not group[0].warm:
         return {}
-    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    sums: dict[tuple[str, str], KnownOutcomes] = {}
     for choice in group:
         for arm, known in zip(choice.fit.arms, choice.fit.known, strict=True):
-            segment = _named(found, choice) or ""
-            entries.setdefault((segment, arm), {"segment": segment, "arm": arm, **known.to_dict()})
+            place = _named(found, choice) or "", arm  # segments of the log whose names differ may have one path
+            sums[place] = known.plus(sums[place]) if place in sums else known
     source = f"a log of {sum(choice.fit.rows for choice in group):,} rows"
-    return {"known": {"source": source, "outcomes": list(entries.values())}}
+    entries = [{"segment": segment, "arm": arm, **known.to_dict()} for (segment, arm), known in sums.items()]
+    return {"known": {"source": source, "outcomes": entries}}
 
 
 def _prices(choice: SegmentChoice) -> Prices:

@@ -38,6 +38,9 @@ def forgetting(spec: "str | Forgetting") -> Forgetting:
     if isinstance(spec, Forgetting):
         return spec
     name, equals, value = spec.partition("=")
+    if ":" in spec:
+        method, _, parameters = spec.partition(":")
+        raise ValueError(f"parameters stand before the forgetting method, got '+{spec}': write ...:{parameters}+{method}")
     if name not in METHODS:
         hint = did_you_mean(name, METHODS, otherwise=f"there are {', '.join(METHODS)}")
         raise ValueError(f"unknown forgetting method {name!r}: {hint}")

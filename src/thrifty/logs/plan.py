@@ -13,11 +13,9 @@ from thrifty.logs.parts import Part
 from thrifty.logs.polars_extra import require_polars
 from thrifty.logs.recipe import Recipe
 from thrifty.logs.tally import EMPTY_LEVEL, REASONS
+from thrifty.problem import MOST_COST
 
 _PLAIN = NumberStyle()
-MOST_COST = 1e15
-"""Sums and squares of larger costs are not exact any more, or no numbers at all."""
-
 LEAST_PROPENSITY = 1e-9
 """A row whose arm had a smaller chance would weigh more than all others together."""
 

@@ -18,8 +18,8 @@ Where nobody knows T, t + outset stands in for it after t decisions.
 Where costs are unknown, they are drawn from posteriors as well (`learnt_costs`), in shares of the range of the arms' mean costs,
 or of `cost_scale` if it is given, and v_a counts what a pull tells through its cost too.
 
-Draws do not see what is unlikely, so an arm that would pay could be left for ever after an early run of failures. Therefore the arm
-of a coin that explores nothing gives way to a cheaper one that it would take the place of too soon: see
+Draws do not see what is unlikely, so an arm that would pay could be left for ever after an early run of failures. So before the
+ratio is asked, too, the arm with the least r gives way to a cheaper one that it would take the place of too soon: see
 `thrifty.policies.patience`.
 
 Exploration has a budget: an arm that costs more than the one with the least r is not explored once it has budget (T/K)^(2/3)
@@ -178,14 +178,13 @@ def weigh_coin(terms, stats, memory):
     """Write the coin, given the regret and the information of every arm."""
     best = least(memory.regret)
     arm = worth_knowing_now(terms, memory.regret, memory.information)
-    if memory.regret[arm] > memory.regret[best]:
-        certainly(arm, memory.coin)
-        return
-    best_of_two(memory.regret, memory.information, terms.parameters.power, memory.coin)
-    count_evidence(terms, stats, memory)
-    arm = given_up_too_soon(terms, memory, best)
+    if memory.regret[arm] <= memory.regret[best]:
+        count_evidence(terms, stats, memory)
+        arm = given_up_too_soon(terms, memory, best)
     if arm >= 0:
         certainly(arm, memory.coin)
+    else:
+        best_of_two(memory.regret, memory.information, terms.parameters.power, memory.coin)
 
 
 @kernel

@@ -29,11 +29,11 @@ def set_floors(terms, stats, memory):
     """Write the floor of every draw into `memory.floors`; `tried`, `tops` and `regret` are overwritten."""
     floors, tops, alpha = memory.floors, memory.tops, terms.alpha
     hardly_tried = _sort_out(terms, stats, memory)
-    _find_tops(memory)
+    mean_top = _find_tops(memory)
     best = memory.regret[highest(memory.regret)]
     luck = lowered = 0.0
     if hardly_tried < stats.size:
-        luck = terms.parameters.sobriety * max(np.mean(floors) - _best_tried(memory), 0.0)
+        luck = terms.parameters.sobriety * max(mean_top - _best_tried(memory), 0.0)
     if hardly_tried > _HANDFUL:
         share = 1.0 - _HANDFUL / hardly_tried
         lowered = terms.parameters.sobriety * share * _luck_of_many(memory, luck, best)
@@ -55,8 +55,11 @@ def _sort_out(terms, stats, memory):
 
 @kernel
 def _find_tops(memory):
-    """Write the highest draw of the tried arms into `floors`, that of the others into `tops`, and the mean draws into `regret`."""
-    n_arms, tried, means = memory.tried.size, memory.tried, memory.regret
+    """Write the highest draw of the tried arms into `floors`, that of the others into `tops`, and the mean draws into `regret`.
+
+    Returns the mean of the `floors`. Sums are made in the order of the draws, so that one tried arm alone has no luck.
+    """
+    n_arms, tried, means, total = memory.tried.size, memory.tried, memory.regret, 0.0
     means[:] = 0.0
     for draw in range(memory.floors.size):
         row = memory.rewards[draw * n_arms : (draw + 1) * n_arms]
@@ -69,7 +72,9 @@ def _find_tops(memory):
             else:
                 of_others = max(of_others, value)
         memory.floors[draw], memory.tops[draw] = of_tried, of_others
+        total += of_tried
     means /= memory.floors.size
+    return total / memory.floors.size
 
 
 @kernel

@@ -10,10 +10,10 @@ from thrifty.arrays import Floats
 from thrifty.logs.cells import is_blank, read_number, read_seconds
 from thrifty.logs.columns import Columns
 from thrifty.logs.numbers import NumberStyle
-from thrifty.logs.plan import MOST_COST
 from thrifty.logs.source import require_polars
 from thrifty.logs.statuses import check_statuses
 from thrifty.logs.times import time_style
+from thrifty.problem import MOST_COST
 from thrifty.suggestions import did_you_mean
 
 HOLDOUT, ROUTED = "holdout", "routed"

@@ -24,8 +24,12 @@ class Arms:
         """The number of an arm, or a ValueError that names those there are."""
         arm = self._index.get(name)
         if arm is None:
-            raise ValueError(f"arm {name!r:.80} is unknown: there are {', '.join(self.active())[:300]}")
+            raise ValueError(f"arm {name!r:.80} is unknown: name one of {', '.join(self.present())[:300]}")
         return arm
+
+    def present(self) -> list[str]:
+        """Names of the arms that are not retired."""
+        return [name for name, status in zip(self.names, self.status, strict=True) if status != "retired"]
 
     def active(self) -> list[str]:
         """Names of the arms that may be chosen."""

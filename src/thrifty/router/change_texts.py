@@ -98,7 +98,7 @@ def _order_text(action: str, arm: str | None, price: float | None) -> str:
 
 
 def _plain(value: Any) -> str:
-    return exact(value) if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value) or "none"
 
 
 def _price(price: float | None) -> str:

@@ -57,6 +57,10 @@ class KnownStart:
         source = checked_text("the source of known outcomes", given.get("source", "known beforehand"))
         return cls(source, tuple((*place, found[place]) for place in sorted(found)))  # in whatever order they were given
 
+    def __str__(self) -> str:
+        rewards = sum(known.rewards for _, _, known in self.outcomes)
+        return f"{self.total} outcomes of {self.source!r} with {rewards:.17g} rewards"
+
     def check(self, arms: Mapping[str, float | None], settings: Settings, *, weighs_outcomes: bool) -> None:
         """A ValueError where a router of these arms and settings cannot start with this."""
         if weighs_outcomes:
@@ -108,7 +112,7 @@ class KnownStart:
 def check_started(name: str, found: KnownStart | None, wanted: KnownStart | None) -> None:
     """A ValueError if a router that is there already started with something else than is wanted now, if anything is."""
     if wanted is not None and found != wanted:
-        had = "without known outcomes" if found is None else f"with {found.total} known outcomes of {found.source!r}"
+        had = "without known outcomes" if found is None else f"with known outcomes: {found}"
         raise ValueError(
             f"router {name!r} has started already, {had}, and a router starts once: leave known out, or delete the router first"
         )

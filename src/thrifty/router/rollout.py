@@ -36,9 +36,10 @@ class RolloutStatus:
     """How far a rollout is.
 
     `difference` is the estimate of what routing brings less the floor, (1 - alpha) times what the comparison group brings. `low`
-    and `high` are ends that hold at all times at once, each with 95%: the floor is broken beyond doubt when `high` is below 0, and
-    held when `low` is above 0. `p` may be looked at after every outcome. `waiting` are decisions whose outcome, or that of an
-    earlier one, has not come.
+    and `high` are ends that hold at all times at once, each with 95% (96% with keys): the floor is broken beyond doubt when `high`
+    is below 0, and held when `low` is above 0. They are of the test over all decisions; one of the `blocks` may break the floor
+    before it. `p`, the stronger of the two, may be looked at after every outcome. `waiting` are decisions whose outcome, or that of
+    an earlier one, has not come.
 
     With keys, the test counts each key once: `keys` are those that it counted, `left_out` the decisions of keys that it had counted
     before, and `blocks` how often keys were counted anew to find harm that comes late. `keys` is None if no request had a key.

@@ -8,7 +8,8 @@ means, at 95%.
 was spent. Two things are not known. Which arm is the best: an arm stays a candidate if its interval reaches the largest lower end,
 by intervals that hold for all arms and at all times at once (`thrifty.intervals.mixture`, 97.5%). And what each candidate costs on
 average, where costs vary: by the normal interval of its mean cost in each segment (97.5%). The interval of the saving spans all
-candidates. It takes outcomes of a segment as alike whatever arm was chosen for them, which the measured one does not.
+candidates that have outcomes; what one without any costs is not known. It takes outcomes of a segment as alike whatever arm was
+chosen for them, which the measured one does not.
 """
 
 import math

@@ -1,14 +1,13 @@
 """Settings of a router: alpha, and everything else with a default. Checks of arms, prices, names and segments."""
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from thrifty.described import described, setting
 from thrifty.policies import DEFAULT_POLICY, policy
-from thrifty.problem import checked_alpha
+from thrifty.problem import MOST_COST, checked_alpha
 
 NEWCOMER_OUTCOMES = 30
 """An arm added while running is a newcomer at least until so many of its outcomes have come back."""
@@ -18,6 +17,9 @@ LEAST_SHARE = 0.001
 
 MOST_KEPT = 1_000_000
 """The longest window of a router: it keeps so many outcomes of every segment one by one."""
+
+_RETIRED = {"cs-ids": ("leniency",)}
+"""Parameters that policies had once. Rows of a log that name them are read without; nobody can ask for them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -76,7 +78,7 @@ class Settings:
         0.0,
         "what decisions may cost from midnight to midnight (UTC), in the unit of the prices; 0 for no budget. When it is in danger "
         "no arm is taken that costs more than the cheapest feasible one; quality stays above the floor, so it may not be kept",
-        high_over_http=1e15,
+        high_over_http=MOST_COST,
     )
     newcomer_share: float = setting(
         0.1,
@@ -119,13 +121,28 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
-        """The settings among `values`, which may come from another version of this class."""
-        return cls(**{name: values[name] for name in cls.names() if name in values})
+        """The settings among `values`, which may come from another version of this class.
+
+        >>> Settings.from_dict({"alpha": 0.1, "policy": "cs-ids:leniency=0.7,power=3+restart"}).policy
+        'cs-ids:power=3+restart'
+        """
+        known = {name: values[name] for name in cls.names() if name in values}
+        if isinstance(known.get("policy"), str):
+            known["policy"] = _without_retired(known["policy"])
+        return cls(**known)
 
     @classmethod
     def names(cls) -> list[str]:
         """What can be set."""
         return [field.name for field in fields(cls)]
+
+
+def _without_retired(spec: str) -> str:
+    """The policy without parameters that it had when the row of the log was written, and has no more."""
+    rule, plus, forgetting = spec.partition("+")
+    name, _, parameters = rule.partition(":")
+    kept = [each for each in parameters.split(",") if each and each.partition("=")[0] not in _RETIRED.get(name, ())]
+    return ":".join([name, *filter(None, [",".join(kept)])]) + plus + forgetting
 
 
 def _check_policy(spec: str) -> None:
@@ -179,16 +196,18 @@ def path_of(name: str) -> list[str]:
 
 
 def checked_arms(arms: object) -> dict[str, float | None]:
-    """Prices by name, or a ValueError: at least one arm, each with a price that is finite and not negative, or None for unknown."""
+    """Prices by name, or a ValueError: at least one arm, each with a price from 0 to `MOST_COST`, or None for unknown."""
     if not isinstance(arms, Mapping) or not arms:
         raise ValueError(f'arms must be prices by name such as {{"a": 0.0079, "b": 0.0041}}, got {arms!r:.80}')
     return {checked_text("an arm's name", name): checked_price(name, price) for name, price in arms.items()}
 
 
 def checked_price(name: str, price: object) -> float | None:
-    """`price` as a number that is finite and not negative, or None for unknown."""
+    """`price` as a number from 0 to `MOST_COST`, or None for unknown."""
     if price is None:
         return None
-    if isinstance(price, bool) or not isinstance(price, (int, float)) or not 0.0 <= price <= sys.float_info.max:
-        raise ValueError(f"the price of {name!r:.80} must be finite and not negative, or None where unknown, got {price!r:.80}")
+    if isinstance(price, bool) or not isinstance(price, (int, float)) or not 0.0 <= price <= MOST_COST:
+        raise ValueError(
+            f"the price of {name!r:.80} must be a number from 0 to {MOST_COST:g}, or None where unknown, got {price!r:.80}"
+        )
     return float(price)

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from thrifty.router import Settings
+from thrifty.router.known_start import KnownStart
 from thrifty.router.settings import checked_arms, checked_name
 from thrifty.service.config import Config, read_file
 from thrifty.service.messages import RouterBody, RouterRequest
@@ -24,6 +26,11 @@ class Declaration:
     arms: dict[str, float | None]
     settings: dict[str, Any]
     request: RouterBody
+
+    @cached_property
+    def start(self) -> KnownStart | None:
+        """The outcomes that the router is to start with."""
+        return self.request.start()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as the log keeps them."""

@@ -7,6 +7,7 @@ from typing import Any
 from thrifty.router import Settings
 from thrifty.router.arms import Arms
 from thrifty.router.field_log import DECLARE, SetBy
+from thrifty.router.known_start import KnownStart
 from thrifty.router.rehearsal import Change
 from thrifty.service.declarations import Declaration
 
@@ -28,9 +29,17 @@ class Difference:
         return asdict(self)
 
 
-def differences(wanted: Declaration, arms: Arms, settings: Settings, set_by: Mapping[str, SetBy]) -> list[Difference]:
-    """Every field that differs. Settings that the file does not name are not declared, and never differ."""
+def differences(
+    wanted: Declaration, arms: Arms, settings: Settings, set_by: Mapping[str, SetBy], *, known: KnownStart | None
+) -> list[Difference]:
+    """Every field that differs. What the file does not name is not declared, and never differs.
+
+    A router starts once, so a file cannot change its known outcomes: they differ until the router is deleted, or the file changed
+    back.
+    """
     found: list[tuple[str, Any, Any]] = []
+    if wanted.start is not None and wanted.start != known:
+        found.append(("known", str(wanted.start), "none" if known is None else str(known)))
     for name, value in wanted.settings.items():
         found.append((name, value, getattr(settings, name)))
     for name, price in wanted.arms.items():

@@ -8,6 +8,7 @@ from msgspec.json import Decoder, decode
 
 from thrifty.described import Described, described
 from thrifty.known import MOST_OUTCOMES
+from thrifty.problem import MOST_COST
 from thrifty.router import Settings
 from thrifty.router.known_start import MOST_ENTRIES, KnownStart
 from thrifty.service.errors import ServiceProblemError
@@ -16,7 +17,7 @@ from thrifty.service.wrong_values import wrong_value
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 letters, digits, - or _")]
 Text = Annotated[str, Meta(min_length=1, max_length=200)]
-Price = Annotated[float, Meta(ge=0.0, le=1e15)]
+Price = Annotated[float, Meta(ge=0.0, le=MOST_COST)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 _ROLE = "|".join(ROLES)

@@ -1,6 +1,7 @@
 """The overview: all routers at a glance, made at most once a second for everybody who asks."""
 
 import asyncio
+import logging
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from thrifty.router import Router
 from thrifty.service.errors import internal_problem
 from thrifty.service.rates import RouterRates
 from thrifty.store import StoreError
+
+log = logging.getLogger("thrifty.service")
 
 if TYPE_CHECKING:
     from thrifty.service.app import App
@@ -86,7 +89,12 @@ class Overview:
             return {"name": name, "alarms": alarms, **self._rates_of(name)}
         known = self._glances.get(name)
         if known is None or known[0] is not copied:
-            known = self._glances[name] = (copied, router.summary(max_age_s=FRESH_S))
+            try:
+                known = self._glances[name] = (copied, router.summary(max_age_s=FRESH_S))
+            except Exception as error:  # a fault of the package; the other routers are shown nevertheless
+                log.exception("a router cannot be summed up", extra={"facts": {"router": name}})
+                alarms.append({"rule": "fault", "severity": "page", "text": f"its figures cannot be worked out: {error}"})
+                return {"name": name, "alarms": alarms, **self._rates_of(name)}
         return {**known[1], **self._rates_of(name), "alarms": alarms}
 
     def _rates_of(self, name: str) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def parsed(kind: type[Query], pairs: Sequence[tuple[str, str]]) -> Query:
     found: dict[str, Any] = {}
     for name, text in pairs:
         if name not in types:
-            there = f"there are {', '.join(types)}" if types else "there is none here"
+            there = f"name one of: {', '.join(types)}" if types else "there is none here"
             raise ServiceProblemError(422, "value", f"there is no parameter {name!r:.80}; {there}")
         if name in found:
             raise ServiceProblemError(422, "value", f"the parameter {name!r:.80} must be given once")

@@ -175,8 +175,8 @@ class Reconciler:
             who, actual = (known.set_by.get("router"), "missing") if missing else (None, problem.code)
             return [Difference("router", "in service", actual, None if who is None else who.by, who and who.at)]
         with router.lock:
-            arms, settings = router.arms.copy(), router.settings
-        return differences(wanted, arms, settings, known.set_by)
+            arms, settings, started = router.arms.copy(), router.settings, router.state.configuration.known
+        return differences(wanted, arms, settings, known.set_by, known=started)
 
     def _log_drift(self) -> None:
         """Log what is new of the drift, and count it."""
