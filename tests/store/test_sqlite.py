@@ -347,9 +347,11 @@ def test_a_row_with_a_parameter_that_its_policy_has_no_more_is_read_without_it(t
         connection.execute("UPDATE log SET detail = replace(detail, 'exchange=2', 'leniency=0.7')")
         connection.execute("DELETE FROM snapshots")
         assert connection.execute("SELECT count(*) FROM log WHERE detail LIKE '%leniency%'").fetchone() == (1,)
-    again = Router.reopen("router", store=store)
+    opened = SqliteStore(tmp_path / "r.db")
+    again = Router.reopen("router", opened)
     assert again.settings.policy == "cs-ids:power=3+restart"
     assert again.decide().arm in ("a", "b")
     again.close()
+    opened.close()
     with pytest.raises(ValueError, match="cs-ids has no parameter leniency"):
         Router({"a": 1.0}, 0.1, policy="cs-ids:leniency=0.7")
