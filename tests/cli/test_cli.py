@@ -186,6 +186,16 @@ def test_two_policies_with_one_label_are_refused_wherever_policies_are_listed(
         assert f"two policies are called {label}: leave one out, or give one of your own another name" in captured.err
 
 
+def test_a_page_of_the_leaderboard_that_cannot_be_written_is_refused_before_it_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thrifty.leaderboard.stages.play_in_stages", lambda *_, **__: pytest.fail("it was played"))
+    (tmp_path / "file").write_text("")
+    for out, complaint in ((tmp_path / "file" / "board.md", "is not a folder"), (tmp_path, "name a file in it")):
+        assert main(["leaderboard", "--quick", "--out", str(out)]) == 2
+        assert complaint in capsys.readouterr().err
+
+
 def test_a_policy_says_what_to_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies", "cs-etc:tau=100", "--cite"]) == 0
     lines = capsys.readouterr().out.splitlines()

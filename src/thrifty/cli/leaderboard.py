@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import POLICIES, add_command, add_seed, split_policies
 from thrifty.cli.progress import ProgressBar
+from thrifty.files import check_folder
 
 if TYPE_CHECKING:
     from thrifty.leaderboard import Board
@@ -52,6 +53,8 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(
             f"no instance has {options.only!r} in its name: there are {', '.join(entry.name for entry in entries()[:8])}, ..."
         )
+    if options.out is not None:
+        _check_page(options.out)
     entered = split_policies(options.enter) if options.enter else []
     _try_out(entered, chosen[0].horizon)
     try:
@@ -64,6 +67,13 @@ def run(options: argparse.Namespace) -> None:
     _show(board, options)
 
 
+def _check_page(page: Path) -> None:
+    """A ValueError if the page cannot be written, before any work is done."""
+    check_folder(page.absolute().parent)
+    if page.is_dir():
+        raise ValueError(f"cannot write the page {page}, which is a folder: name a file in it, such as {page / 'leaderboard.md'}")
+
+
 def _try_out(entered: list[str], horizon: int) -> None:
     """A ValueError of one line if a policy cannot be played, before minutes are spent on the others."""
     from thrifty.problem import Instance
@@ -74,13 +84,13 @@ def _try_out(entered: list[str], horizon: int) -> None:
 
 
 def _show(board: "Board", options: argparse.Namespace) -> None:
-    from thrifty.reports.leaderboard import write_leaderboard
-
-    if options.out:
-        share = f" --share {options.share:g}" if options.share < 1.0 else ""
-        command = f"thrifty leaderboard{share} --out {options.out.name}"
-        write_leaderboard(board, options.out, command=command)
     largest = {rank.policy: rank.largest for rank in board.minimax_ranking()}
     print(f"{'policy':<24} {'geometric mean':>20} {'worst ratio':>12} {'largest share of K^(1/3) T^(2/3)':>34}")
     for rank in board.ranking():
         print(f"{rank.policy:<24} {rank.mean:>12.2f} +- {rank.error:<4.2f} {rank.worst:>12.1f} {largest[rank.policy]:>34.2f}")
+    if options.out is not None:
+        from thrifty.reports.leaderboard import write_leaderboard
+
+        share = f" --share {options.share:g}" if options.share < 1.0 else ""
+        options.out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        write_leaderboard(board, options.out, command=f"thrifty leaderboard{share} --out {options.out.name}")
