@@ -110,8 +110,7 @@ class KnownOutcomes:
 def _checked(name: str, value: Any, low: float, high: float, about: str) -> float:
     """A sum within its limits, but for rounding; a ValueError otherwise."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    slack = _ROUNDING * max(high, 1.0)
-    if not good or not low - slack <= value <= high + slack:
+    if not good or not low - _ROUNDING * max(low, 1.0) <= value <= high + _ROUNDING * max(high, 1.0):
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r:.80}: {about}")
     return float(min(max(value, low), high))
 

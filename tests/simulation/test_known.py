@@ -80,7 +80,7 @@ def test_runs_say_what_was_known(tmp_path: object) -> None:
         ((4, 5), "rewards must be a number from 0 to 4, got 5"),
         ((4, float("nan")), "got nan"),
         ((4, -1), "got -1"),
-        ((4, 2, -1.0), "costs must be a number of at least 0, got -1.0"),
+        ((4, 2, -1.0), r"costs must be a number from 0 to 4e\+15, got -1.0"),
         ((4, 2, float("inf")), "got inf"),
         ((4, 2, None, 0.5), "reward_squares must be a number from 1 to 2, got 0.5"),
         ((4, 2, 8.0, None, 1.0), "cost_squares must be a number from 16 to 64, got 1.0"),
