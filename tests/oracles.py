@@ -399,7 +399,7 @@ class InformationDirected:
         if (n_others := np.sum(~tried)) > 5:
             base = np.maximum(of_tried, means.max())
             alone = np.maximum(self.draws[:, ~tried], base[:, None]).mean(axis=0).max()
-            of_others -= self.sobriety * (1 - 5 / n_others) * (np.maximum(of_others, base).mean() - alone)
+            of_others -= (1 - 5 / n_others) * (np.maximum(of_others, base).mean() - alone)
         return np.asarray(np.maximum(of_tried, of_others))
 
     def _given_up_too_soon(self, history: History, chosen: int, price: Floats) -> int | None:

@@ -699,8 +699,8 @@ class TestIds:
         # Ten arms, each with one draw of 1 and nine of 0.5: the highest draw is always 1. No draw counts for less than the highest
         # mean, 0.55, so one arm alone has (1 + 9 * 0.55) / 10 = 0.595. Half of ten arms are more than a handful.
         rewards = np.full((10, 10), 0.5) + 0.5 * np.eye(10)
-        assert self.floors("cs-ids:sobriety=1", rewards.tolist(), [1] * 10) == pytest.approx([0.5 * (1 - 0.5 * 0.405)] * 10)
-        assert self.floors("cs-ids:sobriety=1", rewards[:, :5].tolist(), [1] * 5)[:5] == pytest.approx([0.5] * 5)
+        assert self.floors("cs-ids", rewards.tolist(), [1] * 10) == pytest.approx([0.5 * (1 - 0.5 * 0.405)] * 10)
+        assert self.floors("cs-ids", rewards[:, :5].tolist(), [1] * 5)[:5] == pytest.approx([0.5] * 5)
 
     def given_up(self, means: list[float], looks: list[float], prices: list[float], label: str = "cs-ids") -> int:
         terms = terms_of(label, costs=prices, alpha=0.0, horizon=1000)

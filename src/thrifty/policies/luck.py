@@ -9,7 +9,7 @@ looks as if it were not. So, with a horizon of T and K arms:
   the highest draw down to the highest mean, which is a lucky one itself.
 - The luck of the others is the mean of the highest draw of all, less the same mean with the draws of just one of them, the most
   promising one; in both, no draw counts that is below the highest mean of all. Where there are more than a handful of them, their
-  highest draws are lowered by sobriety (1 - handful / their number) times that: nobody can look at all of a hundred arms.
+  highest draws are lowered by (1 - handful / their number) times that: nobody can look at all of a hundred arms.
 """
 
 import numpy as np
@@ -35,8 +35,7 @@ def set_floors(terms, stats, memory):
     if hardly_tried < stats.size:
         luck = terms.parameters.sobriety * max(mean_top - _best_tried(memory), 0.0)
     if hardly_tried > _HANDFUL:
-        share = 1.0 - _HANDFUL / hardly_tried
-        lowered = terms.parameters.sobriety * share * _luck_of_many(memory, luck, best)
+        lowered = (1.0 - _HANDFUL / hardly_tried) * _luck_of_many(memory, luck, best)
     for draw in range(floors.size):
         floors[draw] = (1.0 - alpha) * max(floors[draw] - luck, tops[draw] - lowered)
 
