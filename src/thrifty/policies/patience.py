@@ -20,6 +20,7 @@ from thrifty.compiled import kernel
 from thrifty.policies.contract import Number
 from thrifty.policies.evidence import infeasibility, pair_evidence, tail
 from thrifty.policies.posteriors import evidence_weight, expected
+from thrifty.policies.selection import highest
 
 DEBIT = Number(0.5, "what a rival must show before it counts against an arm, in units of ln(K - 1)", low=0.0)
 
@@ -57,9 +58,8 @@ def given_up_too_soon(terms, memory, chosen):
     and no more: beyond that it is not its own outcomes that are missing.
     """
     means, looks, prices = memory.means, memory.looks, memory.prices
-    top, cheaper, found = 0, 0, -1
+    top, cheaper, found = highest(means), 0, -1
     for arm in range(means.size):
-        top = arm if means[arm] > means[top] else top
         cheaper += prices[arm] < prices[chosen]
     floor = (1.0 - terms.alpha) * means[top]
     for arm in range(means.size):

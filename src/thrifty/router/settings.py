@@ -141,8 +141,10 @@ def _without_retired(spec: str) -> str:
     """The policy without parameters that it had when the row of the log was written, and has no more."""
     rule, plus, forgetting = spec.partition("+")
     name, _, parameters = rule.partition(":")
-    kept = [each for each in parameters.split(",") if each and each.partition("=")[0] not in _RETIRED.get(name, ())]
-    return ":".join([name, *filter(None, [",".join(kept)])]) + plus + forgetting
+    if name not in _RETIRED:
+        return spec
+    kept = ",".join(each for each in parameters.split(",") if each.partition("=")[0] not in _RETIRED[name])
+    return (f"{name}:{kept}" if kept else name) + plus + forgetting
 
 
 def _check_policy(spec: str) -> None:
