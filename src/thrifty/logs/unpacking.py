@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from thrifty.logs.extensions import load_extension, run_with_extensions
 from thrifty.logs.polars_extra import first_line
 
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 _PASSWORD = re.compile(r"://[^/@\s]*@")
+_SECRET = re.compile(r"(?i)(password|secret_access_key|session_token|access_key_id)(\s*=\s*)[^&'\"\s]+")
 _POSTGRES = ("postgresql://", "postgres://")
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 _MARKS = {
@@ -137,16 +139,7 @@ def _zstd_pieces(path: Path) -> Iterator[bytes]:
 
 def _attach(connection: Any, url: str) -> None:
     """Attach a PostgreSQL database for reading, and make it the one that a query is about."""
-    import duckdb
-
-    try:
-        connection.execute("INSTALL postgres")
-        connection.execute("LOAD postgres")
-    except duckdb.Error as error:
-        raise ValueError(
-            f"--from {_POSTGRES[0]}... needs DuckDB's extension postgres, which cannot be had here ({first_line(error):.120}): "
-            "install it where there is a network (INSTALL postgres), or export the rows to a file"
-        ) from None
+    load_extension(connection, "postgres_scanner", f"--from {_POSTGRES[0]}...")
     quoted = url.replace("'", "''")
     connection.execute(f"ATTACH '{quoted}' AS remote (TYPE postgres, READ_ONLY)")
     connection.execute("USE remote")
@@ -169,7 +162,7 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
         raise ValueError(
             f"--from {database}: there is no such DuckDB file, and it is no URL such as postgresql://user@host/database"
         )
-    path = folder / "query.parquet"
+    path, shown = folder / "query.parquet", f"{without_secrets(query)!r:.200}"
     file = None if is_remote else database
     try:
         with duckdb.connect(file or ":memory:", read_only=file is not None) as connection:
@@ -178,14 +171,34 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
                 _attach(connection, str(database))
             kinds = [statement.type for statement in connection.extract_statements(query)]
             if kinds != [duckdb.StatementType.SELECT]:
-                raise ValueError(f"--query must be one select, got {query!r:.200}")
-            connection.sql(query).write_parquet(str(path))
+                raise ValueError(f"--query must be one select, got {shown}")
+            run_with_extensions(connection, lambda: _write_rows(connection, query, path), f"--query {shown}")
     except (duckdb.Error, RuntimeError) as error:
-        reason = _PASSWORD.sub("://", first_line(error))
-        if "extension" in reason:
-            reason += " Install it where there is a network (INSTALL httpfs, for example), or copy the files here."
-        raise ValueError(f"--query {query!r:.200} failed: {reason}") from None
+        raise ValueError(f"--query {shown} failed: {without_secrets(_reason(error))}") from None
     return path
+
+
+def _write_rows(connection: Any, query: str, path: Path) -> None:
+    """Write the rows of a query to a Parquet file. Unlike the relation's own method, `execute` lets other threads run meanwhile."""
+    rows_of_the_query = connection.sql(query)  # noqa: F841, the name is looked up by DuckDB
+    quoted = str(path).replace("'", "''")
+    connection.execute(f"COPY (FROM rows_of_the_query) TO '{quoted}' (FORMAT parquet)")
+
+
+def _reason(error: Exception) -> str:
+    """Why a query failed. A query is one select, so the settings that DuckDB proposes for an Iceberg table are no remedy."""
+    if "No version was provided" in str(error):
+        return "it names no version of an Iceberg table: name the table's newest .metadata.json file in iceberg_scan"
+    return first_line(error)
+
+
+def without_secrets(text: str) -> str:
+    """A query or an error without the passwords and keys in it.
+
+    >>> without_secrets("from 's3://logs/a.csv?s3_secret_access_key=hush' join postgres_scan('postgresql://me:hush@db/shop')")
+    "from 's3://logs/a.csv?s3_secret_access_key=...' join postgres_scan('postgresql://db/shop')"
+    """
+    return _SECRET.sub(r"\1\2...", _PASSWORD.sub("://", text))
 
 
 def in_a_query(url: str) -> str:
