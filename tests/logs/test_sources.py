@@ -88,6 +88,32 @@ def test_compressed_files_are_read_and_cut_ones_refused(tmp_path: Path) -> None:
     assert totals(tmp_path / "a.csv.zst") == EXPECTED
 
 
+def test_a_compressed_file_is_called_by_its_own_name(tmp_path: Path) -> None:
+    """Not by that of the plain copy in a temporary folder."""
+    for content, words in (
+        (b"", r"^\S+/a\.csv\.gz is empty: it has no header$"),
+        (gzip.compress(TEXT.encode()), r"^\S+/a\.csv\.gz is compressed twice: decompress it once$"),
+        (b"arm\n\xfc\n", r"^\S+/a\.csv\.gz: the byte 0xfc in line 2 is not UTF-8"),
+        (b'arm\n"b\n', r"^\S+/a\.csv\.gz: the quote that opens a field in line 2 is never closed"),
+    ):
+        (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
+        with pytest.raises(ValueError, match=words) as caught:
+            Log(tmp_path / "a.csv.gz", COLUMNS)
+        assert "thrifty-log-" not in str(caught.value)
+
+
+def test_endings_may_be_upper_case(tmp_path: Path) -> None:
+    (tmp_path / "A.CSV.GZ").write_bytes(gzip.compress(TEXT.encode()))
+    assert totals(tmp_path / "A.CSV.GZ") == EXPECTED
+    (tmp_path / "A.JSONL").write_text(ROWS.write_ndjson())
+    assert totals(tmp_path / "A.JSONL") == EXPECTED
+
+
+def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + ROWS.write_ndjson().encode())
+    assert totals(tmp_path / "a.jsonl") == EXPECTED
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 def test_patterns_folders_and_hive_partitions_are_one_log(tmp_path: Path, kind: str) -> None:
     write: dict[str, Callable[[polars.DataFrame, Path], Any]] = {
@@ -290,4 +316,10 @@ def test_a_database_that_cannot_be_reached_is_one_line_without_its_password() ->
 @pytest.mark.parametrize("source", ["s3://logs/day.parquet", Query("select 1", "s3://logs/day.parquet")])
 def test_files_elsewhere_are_refused_with_the_query_that_reads_them(source: str | Query) -> None:
     with pytest.raises(ValueError, match=r"--query \"select \* from read_parquet\('s3://logs/day.parquet'\)\""):
+        Log(source)
+
+
+@pytest.mark.parametrize("source", [pandas.Series([1, 2]), np.ones((3, 3))])
+def test_what_is_no_table_is_refused_in_one_line(source: Any) -> None:
+    with pytest.raises(ValueError, match=r"^a log is a path, a polars or pandas frame, an Arrow table or a Query, got \w+: .*$"):
         Log(source)

@@ -20,8 +20,16 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
+        sys.stderr.write(f"{self.prog}: {message}{_about_files(message)} (see {self.prog} --help)\n")
         raise SystemExit(2)
+
+
+def _about_files(message: str) -> str:
+    """A remedy if arguments are too many because the shell replaced a pattern by files."""
+    _, mark, extra = message.partition("unrecognized arguments: ")
+    if not mark or not os.path.isfile(extra.split(" ")[0]):
+        return ""
+    return ": several files are one log as a folder, or as a pattern in quotes such as 'logs/*.csv'"
 
 
 def build_parser() -> argparse.ArgumentParser:

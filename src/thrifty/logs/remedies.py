@@ -21,7 +21,7 @@ def remedies(first: Mapping[str, tuple[int, str, str]], *, zone: str = "UTC") ->
 
     >>> remedies({"propensity outside (0, 1]": (1, "33.3", "")})
     '; if these are per cent, divide propensities by 100'
-    >>> remedies({"no arm": (1, "", "")})
+    >>> remedies({"blank line": (1, "", "")})
     ''
     """
     found = [_remedy(reason, value, zone) for reason, (_, value, _) in first.items()]
@@ -36,6 +36,8 @@ def _remedy(reason: str, value: str, zone: str) -> str:
         skipped = f" (or is it an hour that the clocks of {zone} skip? then name the right --zone)" if zone != "UTC" else ""
         return f"name how times are written with --time-format, such as '%d.%m.%y %H:%M'{skipped}"
     return {
+        "no arm": "name another column with --arm, or write in these rows which arm was used",
+        "no time": "name another column with --time, or leave it out, and the order of the rows counts",
         "time in the future": "name the unit with --time-format s, ms, us or ns, or the time until which rows count with --now",
         "repeated id": "name a column that is different in every row with --id, or leave --id out",
         "no cost": "name another column with --cost, or give prices by arm with --prices",

@@ -91,6 +91,7 @@ class RowReader:
         kept = frame.filter(pl.Series(reasons == 0))
         tally.no_outcome += int((~kept["answered"]).sum())
         tally.no_segment += int(kept["segment"].null_count()) if columns.segment_columns else 0
+        tally.slashed += int(kept["slashed"].sum())
         rows = self._before + tally.rows + np.flatnonzero(reasons == 0).astype(np.float64)
         times = self._times(kept) if columns.time is not None else rows
         if columns.success:

@@ -30,6 +30,15 @@ _MARKS = {
 }
 
 
+def packing(path: Path) -> str | None:
+    """How a file is compressed, by the end of its name; None if it is not.
+
+    >>> packing(Path("LOG.CSV.GZ"))
+    'gzip'
+    """
+    return PACKED.get(path.suffix.lower())
+
+
 def is_piped(path: Path) -> bool:
     """True if a path is a pipe, such as /dev/stdin or a process substitution of the shell."""
     try:
@@ -49,7 +58,7 @@ def spool(source: str, folder: Path) -> Path:
         shutil.copyfileobj(stream, file, 1 << 20)
     with path.open("rb") as file:
         start = file.read(64)
-    suffix = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+    suffix = content_suffix(path)
     named = folder / f"stdin{suffix or _text_suffix(start)}"
     path.rename(named)
     if suffix in PACKED:
@@ -64,6 +73,19 @@ def _text_suffix(start: bytes) -> str:
     return ".jsonl" if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"{") else ".csv"
 
 
+def content_suffix(path: Path) -> str | None:
+    """How the name of a file should end by its first bytes, if they show it."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    return next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a file begins with the byte order mark of UTF-8."""
+    with path.open("rb") as file:
+        return file.read(3) == codecs.BOM_UTF8
+
+
 def _full(suffix: str, path: Path) -> str:
     return f"{path.suffix}{suffix}" if suffix in PACKED else suffix
 
@@ -72,7 +94,7 @@ def foreign_encoding(path: Path, encoding: str | None) -> str | None:
     """The encoding of a text file if it is not UTF-8: as named, or as its byte order mark says. None if it is UTF-8."""
     with path.open("rb") as file:
         start = file.read(256)
-    hidden = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+    hidden = content_suffix(path)
     if hidden is not None:
         raise ValueError(f"{path} is a {hidden} file by its content: let its name end so, as in {path.stem}{_full(hidden, path)}")
     if encoding is None:
@@ -91,7 +113,7 @@ def foreign_encoding(path: Path, encoding: str | None) -> str | None:
 
 def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
     """Write a plain copy of a file into the folder: decompressed if its name says so, in UTF-8 if it has another encoding."""
-    target = folder / f"{len(list(folder.iterdir()))}-{path.name.removesuffix(''.join(set(PACKED) & {path.suffix}))}"
+    target = folder / f"{len(list(folder.iterdir()))}-{path.name if packing(path) is None else path.stem}"
     decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)()
     try:
         with target.open("wb") as file:
@@ -102,7 +124,7 @@ def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
     except UnicodeError as error:
         raise ValueError(f"{path} is not {encoding} ({error}): name its encoding with --encoding") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"cannot unpack {path} ({error}): it was cut off or is not {PACKED[path.suffix]}; make it again") from None
+        raise ValueError(f"cannot unpack {path} ({error}): it was cut off or is not {packing(path)}; make it again") from None
     except OSError as error:
         raise ValueError(f"cannot unpack {path} into {folder}: {error.strerror or error}") from None
     return target
@@ -110,10 +132,10 @@ def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
 
 def _pieces(path: Path) -> Iterator[bytes]:
     """The content of a file, decompressed if its name says so."""
-    if path.suffix == ".zst":
+    if packing(path) == "zstd":
         yield from _zstd_pieces(path)
         return
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+    with gzip.open(path, "rb") if packing(path) == "gzip" else path.open("rb") as stream:
         while piece := stream.read(1 << 20):
             yield piece
 
