@@ -362,6 +362,16 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert process.stderr == ""
 
 
+def test_an_output_that_takes_no_more_is_one_line() -> None:
+    process = subprocess.run(
+        f"{sys.executable} -m thrifty.cli policies > /dev/full", shell=True, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert process.stderr == (
+        "thrifty policies: cannot write the output: No space left on device; make room there, or write elsewhere\n"
+    )
+
+
 def test_importing_thrifty_does_not_load_numba() -> None:
     script = "import sys, thrifty; thrifty.Instance([0.5], [1.0], 0.1); print('numba' in sys.modules, 'matplotlib' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout

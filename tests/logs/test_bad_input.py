@@ -399,3 +399,15 @@ def test_a_pattern_that_the_shell_replaced_by_files_is_explained(tmp_path: Path,
     err = capsys.readouterr().err
     assert "b.csv: several files are one log as a folder, or as a pattern in quotes such as 'logs/*.csv'" in err
     assert err.count("\n") == 1
+
+
+def test_a_date_and_time_in_one_number_asks_for_the_format(ask: Any) -> None:
+    rows = [",".join([*row.split(",")[:3], "20260131100000", "r"]) for row in good()]
+    assert "name it with --time-format %Y%m%d%H%M%S" in ask(csv(rows), "--time", "sent_at")[2]
+    assert ask(csv(rows), "--time", "sent_at", "--time-format", "%Y%m%d%H%M%S")[0] == 0
+
+
+def test_not_a_number_in_json_lines_is_named_with_its_line(ask: Any) -> None:
+    code, _, err = ask('{"arm": "a", "reward": 1, "cost": 1}\n{"arm": "b", "reward": NaN, "cost": 1}\n', name="log.jsonl")
+    assert code == 2
+    assert "line 2 holds NaN, which JSON has not: write null, or leave the name out" in err

@@ -323,3 +323,42 @@ def test_files_elsewhere_are_refused_with_the_query_that_reads_them(source: str 
 def test_what_is_no_table_is_refused_in_one_line(source: Any) -> None:
     with pytest.raises(ValueError, match=r"^a log is a path, a polars or pandas frame, an Arrow table or a Query, got \w+: .*$"):
         Log(source)
+
+
+@pytest.mark.parametrize("kind", ["uuid", "interval", "hugeint", "timetz", "bit"])
+def test_a_query_may_have_columns_of_types_that_only_databases_have(kind: str) -> None:
+    """They are read as text, whether they are named or not: an id is often a UUID."""
+    values = {
+        "uuid": "('00000000-0000-0000-0000-00000000000' || range % 2)::uuid",
+        "interval": "to_days((1 + range % 2)::int)",
+        "hugeint": "(range % 2 + 10)::hugeint",
+        "timetz": "('10:0' || range % 2 || ':00+00')::timetz",
+        "bit": "('1' || range % 2)::bit",
+    }
+    query = f'select {values[kind]} as "the ""arm", range % 3 > 0 as reward, 0.1 as cost from range(100)'
+    found = totals(Query(query), Columns(arm='the "arm'))
+    assert [sums[0] for sums in found.values()] == [50, 50]
+    assert not any("." in arm for _, arm in found)
+
+
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("timestamp 'infinity'", "9223372036854775807 us since 1970"),
+        ("timestamptz '-infinity'", "-9223372036854775807 us since 1970"),
+        ("timestamp '0001-01-01'", "-62135596800000000 us since 1970"),
+        ("date 'infinity'", "2147483647 days since 1970"),
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_that_databases_write_for_none_are_counted_with_their_value(moment: str, shown: str, zone: str | None) -> None:
+    query = (
+        "select if(range % 2 = 0, 'a', 'b') as arm, range % 3 > 0 as reward, 0.1 as cost, "
+        f"if(range = 7, {moment}, timestamp '2026-01-31' + to_minutes(range)) as moment from range(100)"
+    )
+    if "date" in moment:
+        query = query.replace("timestamp '2026-01-31' + to_minutes(range)", "date '2026-01-31' + (range // 10)::int")
+    log = Log(Query(query), Columns(time="moment", zone=zone))
+    aggregate(log)
+    assert log.tally.left_out == {"time is not readable": 1}
+    assert log.tally.lines()[0] == f"1 of 100 rows left out: time is not readable (first in row 8, '{shown}')"

@@ -93,7 +93,7 @@ def checked_scan(part: Part) -> "polars.LazyFrame":
     try:
         frame = part.scan()
         frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"cannot read {part.name} as {part.kind}: {explain_fault(part, error)}") from None
     return frame
 
@@ -103,13 +103,21 @@ def explain_fault(part: Part, error: BaseException) -> str:
     if part.kind == "jsonl" and part.path is not None:
         with part.path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
-                try:
-                    broken = bool(line.strip()) and not isinstance(json.loads(line), dict)
-                except json.JSONDecodeError:
-                    broken = True
-                if broken:
-                    return f"line {number:,} is not a JSON object, {line.strip()!r:.60}: correct or remove it"
+                if wrong := _what_is_wrong(line):
+                    return f"line {number:,} {wrong}"
     return f"{first_line(error)}{_REMEDIES.get(part.kind, '')}"
+
+
+def _what_is_wrong(line: str) -> str:
+    """Why a line is no line of JSON lines; empty if it is one, or blank."""
+    odd: list[str] = []
+    try:
+        broken = bool(line.strip()) and not isinstance(json.loads(line, parse_constant=odd.append), dict)
+    except json.JSONDecodeError:
+        broken = True
+    if broken:
+        return f"is not a JSON object, {line.strip()!r:.60}: correct or remove it"
+    return f"holds {odd[0]}, which JSON has not: write null, or leave the name out" if odd else ""
 
 
 _REMEDIES = {

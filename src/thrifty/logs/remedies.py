@@ -6,6 +6,8 @@ from collections.abc import Mapping
 _PLURALS = {"reward": "rewards", "propensity": "propensities"}
 _PER_CENT = re.compile(r"^\s*\d+([.,]\d+)?\s*%\s*$")
 
+_TOGETHER = re.compile(r"^\s*(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])[0-5]\d[0-5]\d\s*$")
+
 
 def is_per_cent(value: str) -> bool:
     """Whether a text is a number with a per cent sign.
@@ -32,6 +34,8 @@ def _remedy(reason: str, value: str, zone: str) -> str:
     what = reason.split()[0]
     if what in _PLURALS and (is_per_cent(value) or _is_share_of_100(value)):
         return f"if these are per cent, divide {_PLURALS[what]} by 100" + (" and take off the sign" if is_per_cent(value) else "")
+    if reason == "time in the future" and _TOGETHER.match(value):
+        return "if this is a date and a time in one number, name it with --time-format %Y%m%d%H%M%S"
     if reason == "time is not readable":
         skipped = f" (or is it an hour that the clocks of {zone} skip? then name the right --zone)" if zone != "UTC" else ""
         return f"name how times are written with --time-format, such as '%d.%m.%y %H:%M'{skipped}"

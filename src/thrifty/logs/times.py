@@ -36,7 +36,7 @@ _ZONED = (
     "%a, %d %b %Y %H:%M:%S %z",
 )
 _PROBE = 8
-_EARLIEST = -2_208_988_800.0  # 1900: a pattern would also read 12-01-20 as a day in the year 12
+EARLIEST = -2_208_988_800.0  # 1900: a pattern would also read 12-01-20 as a day in the year 12
 _EARLY = 1e8
 _TWO_READINGS = re.compile(r"^\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4})\b")
 _COMPACT = re.compile(r"^\s*(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\s*$")
@@ -223,7 +223,7 @@ def _read_pattern(values: "polars.Series", pattern: str, zone: str) -> Floats:
     except pl.exceptions.ComputeError:
         return np.full(values.len(), np.nan)
     seconds = seconds_of(moments, zone)
-    return np.where(seconds < _EARLIEST, np.nan, seconds)
+    return np.where(seconds < EARLIEST, np.nan, seconds)
 
 
 def seconds_of(moments: "polars.Series", zone: str) -> Floats:

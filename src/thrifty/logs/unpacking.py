@@ -20,6 +20,7 @@ from thrifty.logs.polars_extra import first_line
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 _PASSWORD = re.compile(r"://[^/@\s]*@")
 _SECRET = re.compile(r"(?i)(password|secret_access_key|session_token|access_key_id)(\s*=\s*)[^&'\"\s]+")
+_AS_TEXT = ("UUID", "INTERVAL", "HUGEINT", "UHUGEINT", "BIT", "BIGNUM", "TIME WITH TIME ZONE")  # polars has no type for these
 _POSTGRES = ("postgresql://", "postgres://")
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 _MARKS = {
@@ -202,9 +203,16 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
 
 def _write_rows(connection: Any, query: str, path: Path) -> None:
     """Write the rows of a query to a Parquet file. Unlike the relation's own method, `execute` lets other threads run meanwhile."""
-    rows_of_the_query = connection.sql(query)  # noqa: F841, the name is looked up by DuckDB
+    rows_of_the_query = connection.sql(query)  # DuckDB looks the name up
+    names = [
+        name.replace('"', '""')
+        for name, kind in zip(rows_of_the_query.columns, rows_of_the_query.types, strict=True)
+        if str(kind) in _AS_TEXT
+    ]
+    replaced = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in names)
     quoted = str(path).replace("'", "''")
-    connection.execute(f"COPY (FROM rows_of_the_query) TO '{quoted}' (FORMAT parquet)")
+    columns = f"* REPLACE ({replaced})" if names else "*"
+    connection.execute(f"COPY (SELECT {columns} FROM rows_of_the_query) TO '{quoted}' (FORMAT parquet)")
 
 
 def _reason(error: Exception) -> str:
