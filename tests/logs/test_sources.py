@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +113,16 @@ def test_endings_may_be_upper_case(tmp_path: Path) -> None:
 def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + ROWS.write_ndjson().encode())
     assert totals(tmp_path / "a.jsonl") == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["done", "d\u00f6ne", 'd"ne'])
+def test_json_lines_may_leave_out_what_is_not_known_yet(tmp_path: Path, name: str) -> None:
+    """Also in all of the first 1,000 lines."""
+    lines = [{"arm": "ab"[place % 2], "cost": 0.1, **({name: 1} if place >= 1200 else {})} for place in range(1500)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert totals(tmp_path / "a.jsonl", Columns(reward=name)) == {("all", arm): [750, 150, 75] for arm in "ab"}
+    with pytest.raises(ValueError, match="no column 'gone' for --reward"):
+        Log(tmp_path / "a.jsonl", Columns(reward="gone"))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])

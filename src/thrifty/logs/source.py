@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from thrifty.logs.frames import frame_of
-from thrifty.logs.parts import Part, checked_scan
+from thrifty.logs.parts import Part, checked_scan, late_names
 from thrifty.logs.polars_extra import first_line, require_polars
 from thrifty.logs.survey import SEPARATORS, find_separator, header_line, split_header, survey_csv, survey_lines
 from thrifty.logs.unpacking import (
@@ -168,6 +168,8 @@ def _file_part(path: Path, name: str, folders: tuple[tuple[str, str | None], ...
         elif kind == "jsonl":
             part = replace(part, rows=survey_lines(path).rows)
         frame = checked_scan(part)
+        if kind == "jsonl":
+            part = replace(part, late=late_names(part, form.wanted))
     except ValueError as error:
         raise ValueError(_as_named(str(error), name, folder)) from None
     if kind in ("parquet", "arrow"):
