@@ -63,6 +63,31 @@ def check_folder(folder: Path) -> None:
         raise ValueError(f"cannot write into the folder {folder}: {nearest} {wrong}; name another with --out")
 
 
+def check_file(path: Path, flag: str) -> None:
+    """A ValueError if a file cannot be written, before any work is done; nothing is made. `flag` is what names the file.
+
+    >>> check_file(Path("/nowhere/a.csv"), "--csv")
+    Traceback (most recent call last):
+    ValueError: cannot write /nowhere/a.csv: there is no folder /nowhere; name another file with --csv
+    """
+    folder = path.absolute().parent
+    try:
+        wrong = _what_is_wrong(path, folder)
+    except OSError as error:
+        wrong = f"it cannot be looked at ({error.strerror})"
+    if wrong:
+        raise ValueError(f"cannot write {path}: {wrong}; name another file with {flag}")
+
+
+def _what_is_wrong(path: Path, folder: Path) -> str:
+    """Why a file cannot be written into its folder; empty if it can."""
+    if path.is_dir():
+        return "it is a folder"
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    return "" if os.access(folder, os.W_OK | os.X_OK) else f"the folder {folder} is not writable"
+
+
 def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     """Write files by name into a folder, made if need be; returns their paths."""
     try:

@@ -196,6 +196,31 @@ def test_a_page_of_the_leaderboard_that_cannot_be_written_is_refused_before_it_i
         assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("flag", ["--csv", "--plot", "--save"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    monkeypatch.setattr("thrifty.simulation.simulate", lambda *_, **__: pytest.fail("it was played"))
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "file").write_text("")
+    for path, complaint in (
+        (tmp_path / "folder.png", "it is a folder"),
+        (tmp_path / "none" / "a.png", f"there is no folder {tmp_path / 'none'}"),
+        (tmp_path / "file" / "a.png", f"there is no folder {tmp_path / 'file'}"),
+    ):
+        assert main(["compare", *SMALL, flag, str(path)]) == 2
+        assert capsys.readouterr().err == f"thrifty compare: cannot write {path}: {complaint}; name another file with {flag}\n"
+    assert main(["compare", *SMALL, "--plot", str(tmp_path / "a.bmp")]) == 2
+    assert "a picture must end in .png, .svg, .pdf, got" in capsys.readouterr().err
+
+
+def test_an_export_that_cannot_be_written_is_refused_by_the_name_of_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", f"sqlite:///{tmp_path / 'none.db'}", "--out", str(tmp_path / "none" / "a.csv")]) == 2
+    assert f"cannot write {tmp_path / 'none' / 'a.csv'}: there is no folder {tmp_path / 'none'}" in capsys.readouterr().err
+
+
 def test_a_policy_says_what_to_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policies", "cs-etc:tau=100", "--cite"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -335,6 +360,16 @@ def test_a_closed_pipe_is_no_error() -> None:
     )
     assert process.stdout.startswith("cs-ids")
     assert process.stderr == ""
+
+
+def test_an_output_that_takes_no_more_is_one_line() -> None:
+    process = subprocess.run(
+        f"{sys.executable} -m thrifty.cli policies > /dev/full", shell=True, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert process.stderr == (
+        "thrifty policies: cannot write the output: No space left on device; make room there, or write elsewhere\n"
+    )
 
 
 def test_importing_thrifty_does_not_load_numba() -> None:

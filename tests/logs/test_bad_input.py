@@ -9,6 +9,7 @@ import polars
 import pytest
 
 from thrifty.cli.main import main
+from thrifty.logs import Columns
 
 Run = tuple[int, str, str]
 
@@ -301,3 +302,112 @@ def test_utf_32_with_its_mark_is_read(ask: Any) -> None:
 def test_a_folder_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "no-such-folder"]) == 2
     assert "got 'no-such-folder', and there is no such file or folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["sep=;", "# exported 2026", "   "])
+def test_a_first_line_that_is_no_header_is_named(ask: Any, line: str) -> None:
+    code, _, err = ask(f"{line}\n{csv(good())}")
+    assert code == 2
+    assert f"log.csv: its first line, {line!r}, is no header: remove it" in err
+
+
+def test_rows_without_an_arm_or_a_time_ask_for_another_column(ask: Any) -> None:
+    rows = [row.replace("a,", ",", 1) for row in good()]
+    assert "no arm (first in row 1); name another column with --arm" in ask(csv(rows))[2]
+    rows = [",".join([*row.split(",")[:3], "", "r"]) for row in good()]
+    assert "no time (first in row 1); name another column with --time, or leave it out" in ask(csv(rows), "--time", "sent_at")[2]
+
+
+@pytest.mark.parametrize("value", ["45321.5", "2026", "-5"])
+def test_times_that_may_be_no_seconds_are_pointed_out(ask: Any, value: str) -> None:
+    rows = [",".join([*row.split(",")[:3], value, "r"]) for row in good()]
+    words = "all times are before March 1973: if they are no seconds since 1970"
+    assert words in ask(csv(rows), "--time", "sent_at")[1]
+    assert words not in ask(csv(rows), "--time", "sent_at", "--time-format", "s")[1]
+    assert words not in ask(csv(good()), "--time", "sent_at")[1]
+
+
+def test_a_slash_in_one_of_several_segment_columns_is_pointed_out(ask: Any) -> None:
+    """a/b with c, and a with b/c, have the same name."""
+    rows = [f"{row},{('a/b,c', 'a,b/c')[place % 4 > 1]}" for place, row in enumerate(good())]
+    text = csv(rows).replace("id\n", "id,country,route\n", 1)
+    code, out, _ = ask(text, "--segment", "country,route", "--id", "id")
+    assert code == 0
+    assert "1 segments" in out
+    assert "400 rows have a / in a column of --segment: columns are joined with /" in out
+    assert "have a /" not in ask(text, "--segment", "country", "--id", "id")[1]
+
+
+def test_a_segment_with_the_name_of_the_pool_is_pointed_out(ask: Any) -> None:
+    rows = [f"{row},{('big', 'other', f'z{place}')[place % 3]}" for place, row in enumerate(good())]
+    text = csv(rows).replace("id\n", "id,country\n", 1)
+    _, out, _ = ask(text, "--segment", "country", "--id", "id", "--rare", "50")
+    assert "other; the log has a segment 'other' of its own, which is pooled with them" in out
+    _, out, _ = ask(text.replace("other", "others"), "--segment", "country", "--id", "id", "--rare", "50")
+    assert "of its own" not in out
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("time = 3", "--time must be the name of a column, got 3: if this is its name, write '3'"),
+        ("id = {}", "--id must be the name of a column, got {}"),
+        ("cost = false", "--cost must be the name of a column, got False"),
+        ("segment = [3]", "--segment must name a column, or several separated by commas, got [3]"),
+        ("after = 3", "--after must name a column, or several separated by commas, got 3: if this is its name, write '3'"),
+        ("success = [200]", '--success must be statuses in quotes such as ["delivered", "200"], got (200,)'),
+        ("success = true", '--success must be statuses in quotes such as ["delivered", "200"], got True'),
+        ("zone = 3", "--zone must be the name of a time zone such as Europe/Berlin, got 3"),
+        ("time_format = 3", "--time-format must be a pattern such as '%d.%m.%y %H:%M', or day-first"),
+        ("separator = 3", "--separator must be one sign such as"),
+        ("encoding = 3", "--encoding must be an encoding such as latin-1, cp1252 or utf-16, got 3"),
+        ("deadline_s = true", "--deadline must be a positive number of seconds, got True"),
+        ("rare = true", "--rare must be a number of rows, got True"),
+        (
+            "prices = [1]",
+            "--prices must be a table or text such as 'Alder=0.0079,Birch=0.0041', or the path of a CSV file, got [1]",
+        ),
+        ("fees = 3", "--fees must be a table or text such as 'success=0.30,failure=0.05', or the path of a CSV file, got 3"),
+        ("tolerate = 0.1", "has no setting 'tolerate': there are arm, reward"),
+    ],
+)
+def test_a_setting_of_the_wrong_type_is_one_line(ask: Any, tmp_path: Path, setting: str, words: str) -> None:
+    (tmp_path / "columns.toml").write_text(setting)
+    code, _, err = ask(csv(good()), "--columns", str(tmp_path / "columns.toml"))
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_settings_from_python_are_checked_as_those_of_a_file() -> None:
+    with pytest.raises(ValueError, match=r"--prices must be made by PriceList.load, such as PriceList.load\('Alder=0.0079"):
+        Columns(prices={"Alder": 1.0})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"--deadline must be a positive number of seconds, got None"):
+        Columns(deadline_s=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("statuses", ["", ","])
+def test_success_without_a_status_is_refused(ask: Any, statuses: str) -> None:
+    assert "--success names no status: name those that are a success" in ask(csv(good()), "--success", statuses)[2]
+
+
+def test_a_pattern_that_the_shell_replaced_by_files_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(csv(good()))
+    with pytest.raises(SystemExit):
+        main(["frontier", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    err = capsys.readouterr().err
+    assert "b.csv: several files are one log as a folder, or as a pattern in quotes such as 'logs/*.csv'" in err
+    assert err.count("\n") == 1
+
+
+def test_a_date_and_time_in_one_number_asks_for_the_format(ask: Any) -> None:
+    rows = [",".join([*row.split(",")[:3], "20260131100000", "r"]) for row in good()]
+    assert "name it with --time-format %Y%m%d%H%M%S" in ask(csv(rows), "--time", "sent_at")[2]
+    assert ask(csv(rows), "--time", "sent_at", "--time-format", "%Y%m%d%H%M%S")[0] == 0
+
+
+def test_not_a_number_in_json_lines_is_named_with_its_line(ask: Any) -> None:
+    code, _, err = ask('{"arm": "a", "reward": 1, "cost": 1}\n{"arm": "b", "reward": NaN, "cost": 1}\n', name="log.jsonl")
+    assert code == 2
+    assert "line 2 holds NaN, which JSON has not: write null, or leave the name out" in err

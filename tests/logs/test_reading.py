@@ -40,7 +40,17 @@ def test_every_format_gives_the_same_sums(tmp_path: Path) -> None:
     assert totals(pandas.DataFrame({name: rows[name].to_list() for name in rows.columns})) == expected
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%.3f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d.%m.%Y %H:%M:%S"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%Y-%m-%dT%H:%M:%S%.3f",
+        "%Y-%m-%d %H:%M:%S",
+        "%Y-%m-%dT%H:%M:%SZ",
+        "%d.%m.%Y %H:%M:%S",
+        "%Y-%m-%d %H:%M:%S,%3f",
+        "%Y-%m-%dT%H:%M:%S,%6fZ",
+    ],
+)
 def test_times_are_read_in_the_usual_spellings(form: str) -> None:
     rows = frame(n=1000).with_columns(at=polars.from_epoch((polars.col("at") * 1000).cast(polars.Int64), time_unit="ms"))
     sums = aggregate(Log(rows, COLUMNS))
@@ -85,6 +95,11 @@ def test_a_price_of_one_segment_beats_the_general_one(tmp_path: Path) -> None:
     assert prices.at("FR", "a", np.array([0.0])).tolist() == [1.0]
     assert prices.at("DE", "a", np.array([0.0, 1_767_400_000.0])).tolist() == [2.0, 3.0]
     assert np.isnan(prices.at("DE", "b", np.array([0.0]))).all()
+
+
+def test_prices_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_bytes(b"\xef\xbb\xbfarm,price\na,1\n")
+    assert PriceList.load(str(tmp_path / "p.csv")).at(None, "a", np.array([0.0])).tolist() == [1.0]
 
 
 def test_settings_of_the_columns_file_are_checked(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,42 @@ def test_compressed_files_are_read_and_cut_ones_refused(tmp_path: Path) -> None:
             Log(tmp_path / name, COLUMNS)
     (tmp_path / "a.csv.zst").write_bytes(zstandard.compress(TEXT[:1000].encode()) + zstandard.compress(TEXT[1000:].encode()))
     assert totals(tmp_path / "a.csv.zst") == EXPECTED
+
+
+def test_a_compressed_file_is_called_by_its_own_name(tmp_path: Path) -> None:
+    """Not by that of the plain copy in a temporary folder."""
+    for content, words in (
+        (b"", r"^\S+/a\.csv\.gz is empty: it has no header$"),
+        (gzip.compress(TEXT.encode()), r"^\S+/a\.csv\.gz is compressed twice: decompress it once$"),
+        (b"arm\n\xfc\n", r"^\S+/a\.csv\.gz: the byte 0xfc in line 2 is not UTF-8"),
+        (b'arm\n"b\n', r"^\S+/a\.csv\.gz: the quote that opens a field in line 2 is never closed"),
+    ):
+        (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
+        with pytest.raises(ValueError, match=words) as caught:
+            Log(tmp_path / "a.csv.gz", COLUMNS)
+        assert "thrifty-log-" not in str(caught.value)
+
+
+def test_endings_may_be_upper_case(tmp_path: Path) -> None:
+    (tmp_path / "A.CSV.GZ").write_bytes(gzip.compress(TEXT.encode()))
+    assert totals(tmp_path / "A.CSV.GZ") == EXPECTED
+    (tmp_path / "A.JSONL").write_text(ROWS.write_ndjson())
+    assert totals(tmp_path / "A.JSONL") == EXPECTED
+
+
+def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + ROWS.write_ndjson().encode())
+    assert totals(tmp_path / "a.jsonl") == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["done", "d\u00f6ne", 'd"ne'])
+def test_json_lines_may_leave_out_what_is_not_known_yet(tmp_path: Path, name: str) -> None:
+    """Also in all of the first 1,000 lines."""
+    lines = [{"arm": "ab"[place % 2], "cost": 0.1, **({name: 1} if place >= 1200 else {})} for place in range(1500)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert totals(tmp_path / "a.jsonl", Columns(reward=name)) == {("all", arm): [750, 150, 75] for arm in "ab"}
+    with pytest.raises(ValueError, match="no column 'gone' for --reward"):
+        Log(tmp_path / "a.jsonl", Columns(reward="gone"))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -291,3 +328,48 @@ def test_a_database_that_cannot_be_reached_is_one_line_without_its_password() ->
 def test_files_elsewhere_are_refused_with_the_query_that_reads_them(source: str | Query) -> None:
     with pytest.raises(ValueError, match=r"--query \"select \* from read_parquet\('s3://logs/day.parquet'\)\""):
         Log(source)
+
+
+@pytest.mark.parametrize("source", [pandas.Series([1, 2]), np.ones((3, 3))])
+def test_what_is_no_table_is_refused_in_one_line(source: Any) -> None:
+    with pytest.raises(ValueError, match=r"^a log is a path, a polars or pandas frame, an Arrow table or a Query, got \w+: .*$"):
+        Log(source)
+
+
+@pytest.mark.parametrize("kind", ["uuid", "interval", "hugeint", "timetz", "bit"])
+def test_a_query_may_have_columns_of_types_that_only_databases_have(kind: str) -> None:
+    """They are read as text, whether they are named or not: an id is often a UUID."""
+    values = {
+        "uuid": "('00000000-0000-0000-0000-00000000000' || range % 2)::uuid",
+        "interval": "to_days((1 + range % 2)::int)",
+        "hugeint": "(range % 2 + 10)::hugeint",
+        "timetz": "('10:0' || range % 2 || ':00+00')::timetz",
+        "bit": "('1' || range % 2)::bit",
+    }
+    query = f'select {values[kind]} as "the ""arm", range % 3 > 0 as reward, 0.1 as cost from range(100)'
+    found = totals(Query(query), Columns(arm='the "arm'))
+    assert [sums[0] for sums in found.values()] == [50, 50]
+    assert not any("." in arm for _, arm in found)
+
+
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("timestamp 'infinity'", "9223372036854775807 us since 1970"),
+        ("timestamptz '-infinity'", "-9223372036854775807 us since 1970"),
+        ("timestamp '0001-01-01'", "-62135596800000000 us since 1970"),
+        ("date 'infinity'", "2147483647 days since 1970"),
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_that_databases_write_for_none_are_counted_with_their_value(moment: str, shown: str, zone: str | None) -> None:
+    query = (
+        "select if(range % 2 = 0, 'a', 'b') as arm, range % 3 > 0 as reward, 0.1 as cost, "
+        f"if(range = 7, {moment}, timestamp '2026-01-31' + to_minutes(range)) as moment from range(100)"
+    )
+    if "date" in moment:
+        query = query.replace("timestamp '2026-01-31' + to_minutes(range)", "date '2026-01-31' + (range // 10)::int")
+    log = Log(Query(query), Columns(time="moment", zone=zone))
+    aggregate(log)
+    assert log.tally.left_out == {"time is not readable": 1}
+    assert log.tally.lines()[0] == f"1 of 100 rows left out: time is not readable (first in row 8, '{shown}')"

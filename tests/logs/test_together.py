@@ -33,6 +33,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--within", "60s"], "--within 60s is about chains of attempts: name the columns they share with --chain"),
         (["--zone", "Europe/Berlin"], "--zone Europe/Berlin is about times, and no column of times is named: name it with --time"),
         (["--time-format", "s"], "--time-format s is about times"),
+        (["--outcome-time", "at"], "--outcome-time at is for delays, which need the time of the decision: name it with --time"),
         (["--router", "sms"], "--router 'sms' is for a store such as sqlite:///thrifty.db: leave it out"),
         (["--now", "nan"], "--now must be a time in seconds since 1970, got nan"),
         (["--arm", "reward"], "--arm and --reward both name the column 'reward': name the right column for each"),

@@ -71,6 +71,11 @@ def unexplained(rooms: dict[str, list[dict[str, Any]]]) -> list[str]:
     return [key for key in found if key not in known]
 
 
+def page_path(root: Path, *, partial: bool) -> Path:
+    """Where the page goes: docs/mutation.md is about everything, so a part of the modules or mutants has one of its own."""
+    return root / ".mutation" / "mutation.md" if partial else root / "docs" / "mutation.md"
+
+
 def write_page(path: Path, rooms: dict[str, list[dict[str, Any]]]) -> None:
     """Write the scores and the survivors of all rooms."""
     rows = []
@@ -85,6 +90,7 @@ def write_page(path: Path, rooms: dict[str, list[dict[str, Any]]]) -> None:
     sampling = "Every mutant was tried.\n"
     if sampled:
         sampling = _SAMPLING.format(most=max(each["tried"] for each in sampled), seed=sampled[0]["seed"])
+    path.parent.mkdir(exist_ok=True)
     path.write_text(_HEAD.format(rows="\n".join(rows), sampling=sampling, survivors=_survivors(rooms) or "None."))
 
 

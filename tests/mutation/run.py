@@ -5,7 +5,7 @@
     python -m tests.mutation.run --sample 40          at most 40 mutants of each module, drawn with --seed
 
 What was found is kept in .mutation/results.json: a module is tried again only if it, its tests or its mutants have changed.
-docs/mutation.md is written from what is kept there.
+docs/mutation.md is written from what is kept there after a run of everything; a part of it writes .mutation/mutation.md.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.mutants import Mutant, mutate
-from tests.mutation.page import score, unexplained, write_page
+from tests.mutation.page import page_path, score, unexplained, write_page
 from tests.mutation.selection import LEFT_OUT, ROOMS, tests_of
 from tests.mutation.trial import survivors
 
@@ -91,7 +91,9 @@ def main() -> None:
     for room, module, _ in modules():
         if module in _known():
             rooms.setdefault(room, []).append(_known()[module])
-    write_page(ROOT / "docs" / "mutation.md", rooms)
+    page = page_path(ROOT, partial=bool(asked.only) or asked.sample is not None)
+    write_page(page, rooms)
+    print(f"written: {page.relative_to(ROOT)}")
     _judge(rooms)
 
 

@@ -60,6 +60,7 @@ def test_a_margin_of_nothing_needs_no_number_of_requests() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        ({"arm": 3}, "an arm must be named by text, got 3: write '3'"),
         ({"arm": "Elk"}, "the log has no arm 'Elk': did you mean Elm\\?"),
         ({"alpha": 1.2}, "alpha must be in \\[0, 1\\], got 1.2"),
         ({"confidence": 95}, "confidence must be a number above 0.5 and below 1, got 95: write 0.95 for 95%"),

@@ -43,10 +43,17 @@ def test_a_stochastic_policy_is_asked_for_every_segment() -> None:
     assert found.segments.equals(same.segments)
 
 
+def test_a_policy_that_says_no_shares_is_refused_by_its_segment() -> None:
+    with pytest.raises(ValueError, match="the shares of segment 's0' must be a mapping of arm to share, got None"):
+        value_of(log(RATES, 3000, 1), lambda *_: None)  # type: ignore[arg-type]
+
+
 def test_shares_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "shares.csv"
     path.write_text("segment,arm,share\ns0,Elm,1\n*,Fir,0.5\n*,Oak,0.5\n")
     assert Routing.load(str(path)) == Routing({"s0": {"Elm": 1.0}, "*": {"Fir": 0.5, "Oak": 0.5}})
+    path.write_bytes(b"\xef\xbb\xbfarm,share\nElm,1\n")
+    assert Routing.load(str(path)) == Routing({"*": {"Elm": 1.0}})
     path.write_text("arm,share\nElm,1\nElm,0\n")
     with pytest.raises(ValueError, match=r"there are two shares of 'Elm' in segment '\*'"):
         Routing.load(str(path))

@@ -117,7 +117,8 @@ def test_the_command_reads_beside_a_running_router(tmp_path: Path, capsys: pytes
     assert main(["export", "sqlite:////nowhere/at/all.db", "--out", str(tmp_path / "log.csv")]) == 2
     assert "there is no store /nowhere/at/all.db" in capsys.readouterr().err
     assert main(["export", url, "--out", str(tmp_path / "no" / "log.csv")]) == 2
-    assert "No such file" in capsys.readouterr().err
+    words = f"cannot write {tmp_path / 'no' / 'log.csv'}: there is no folder {tmp_path / 'no'}; name another file with --out"
+    assert capsys.readouterr().err == f"thrifty export: {words}\n"
 
 
 def test_a_store_that_was_opened_for_reading_does_not_write(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A router that starts with known outcomes: it learns from them, counts none as its own, and lets go of them like its own."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from thrifty import Router
 from thrifty.router.changing import add_change
 from thrifty.router.known_start import KnownStart
 from thrifty.router.snapshot import capture, encode, load
+from thrifty.store import open_store
 
 ARMS = {"a": 0.2, "b": 0.5, "c": 1.0}
 SOURCE = "log of 2026-11-01"
@@ -96,6 +98,45 @@ def test_a_change_of_the_policy_keeps_them() -> None:
     router = Router(ARMS, 0.05, policy="cs-ids", known=START)
     for policy in ("cs-ucb", "cs-ucb+restart", "cs-ids"):
         router.adjust(policy=policy)
+        assert remembered(router) == [400.0] * 3
+
+
+def test_a_policy_that_a_router_could_not_start_with_is_refused_later_too() -> None:
+    """Until nothing is left of what was known."""
+    router = Router(ARMS, 0.05, policy="cs-ids", known=START)
+
+    def put() -> None:
+        router.configure(ARMS, replace(router.settings, policy="cs-exp3"))
+
+    def adjust() -> None:
+        router.adjust(policy="cs-exp3")
+
+    for refused in (put, adjust):
+        with pytest.raises(
+            ValueError,
+            match="policy cs-exp3 weighs every outcome by the probability of its decision, which known outcomes have not: take "
+            "another policy, or reset the router first",
+        ):
+            refused()
+    assert router.settings.policy == "cs-ids"
+    router.change("reset", "a")
+    with pytest.raises(ValueError, match="weighs every outcome"):
+        router.adjust(policy="cs-exp3")
+    router.change("reset")
+    router.adjust(policy="cs-exp3")
+    assert router.decide().arm in ARMS
+
+
+def test_a_log_in_which_such_a_policy_was_taken_still_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Earlier versions did not refuse it; other settings of such a router can be changed."""
+    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    with monkeypatch.context() as patched, Router(ARMS, 0.05, policy="cs-ids", known=START, store=store, name="r") as router:
+        patched.setattr(KnownStart, "check_policy", lambda *_: None)
+        router.adjust(policy="cs-exp3")
+    with Router.reopen("r", store) as router:
+        assert router.settings.policy == "cs-exp3"
+        router.adjust(alpha=0.1)
+        router.adjust(policy="cs-ids")
         assert remembered(router) == [400.0] * 3
 
 

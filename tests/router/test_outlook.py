@@ -68,6 +68,20 @@ def test_a_preview_refuses_what_the_change_would_refuse() -> None:
     for wrong in ({"action": "pause", "arm": "x"}, {"action": "paint"}, {"action": "alpha"}, {"action": "alpha", "alpha": 2.0}):
         with pytest.raises(ValueError, match=r"."):
             router.preview(**wrong)
+    strays: tuple[tuple[dict[str, Any], str], ...] = (
+        (
+            {"action": "alpha", "alpha": 0.2, "arm": "a"},
+            "a change of alpha takes no arm, got 'a': it is about all arms, so leave arm out",
+        ),
+        ({"action": "alpha", "alpha": 0.2, "price": 1.0}, r"a change of alpha takes no price, got 1\.0"),
+        (
+            {"action": "pause", "arm": "a", "alpha": 0.2},
+            r"pause takes no alpha, got 0\.2: leave alpha out, or preview the action alpha",
+        ),
+    )
+    for stray, words in strays:
+        with pytest.raises(ValueError, match=words):
+            router.preview(**stray)
     for arm in "ab":
         router.change("pause", arm)
     with pytest.raises(ValueError, match="the last active one"):
@@ -164,6 +178,20 @@ def fallen(router: Router) -> Router:
     with router.lock:
         add_change(router, "fallback", {"at": 1.0, "text": "the floor is broken", "by": "guardrail"}, None)
     return router
+
+
+def test_the_baseline_of_a_fallback_is_retired_in_the_order_that_the_refusal_names() -> None:
+    router = fallen(filled(RATES, mode="canary", baseline="a"))
+    words = "move the rollout first, which ends the fallback, then set baseline, and name one of b, c"
+    for refused in (lambda: router.change("retire", "a"), lambda: router.preview("retire", "a")):
+        with pytest.raises(ValueError, match=f"arm 'a' is the baseline that the router has fallen back to, .* {words}"):
+            refused()
+    router.move_rollout("canary", by="ann")
+    with pytest.raises(ValueError, match="set baseline first, or in the same PUT, and name one of b, c"):
+        router.change("retire", "a")
+    router.adjust(baseline="b")
+    router.change("retire", "a")
+    assert "a" not in router.arms.active()
 
 
 @pytest.mark.parametrize(

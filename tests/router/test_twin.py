@@ -155,6 +155,17 @@ class RouterAndTwin(RuleBasedStateMachine):
             lambda _: self.twin.configure(named, wanted.to_dict(), by="bob"),
         )
 
+    @precondition(lambda self: self.twin.known)
+    @rule()
+    def weigh_outcomes(self) -> None:
+        """A policy that cannot use what is known."""
+        wanted = Settings(**{**self.twin.settings, "policy": "cs-exp3"})
+        self.pair.both(
+            lambda: self.pair.router.configure(self.arms_now(), wanted),
+            lambda _: self.twin.configure(self.arms_now(), wanted.to_dict()),
+        )
+        assert self.twin.settings["policy"] != "cs-exp3"
+
     @rule(to=st.sampled_from(["live", "canary", "canary", "shadow", "odd"]), share=st.sampled_from([None, 0.25, 0.5, 0.0]))
     def move_rollout(self, to: str, share: float | None) -> None:
         self.pair.both(

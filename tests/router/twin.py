@@ -367,6 +367,7 @@ class Twin:
         changes = rules.differences(self.arms, wanted)
         rules.check_works(rules.changed_all(self.arms, changes), settings)
         rules.check_fallback(self.fallback, self.settings, settings)
+        rules.check_known(self.known, self.settings, settings)
         wanted_changes = [(action, {"arm": arm, "price": price, "by": by}) for action, arm, price in changes]
         if settings != self.settings:
             wanted_changes.append(("settings", {**settings, "by": by}))

@@ -146,6 +146,12 @@ def check_fallback(fallback: bool, before: dict[str, Any], after: dict[str, Any]
         raise ValueError(f"fallen back to {before['baseline']!r}")
 
 
+def check_known(known: Iterable[Any], before: dict[str, Any], after: dict[str, Any]) -> None:
+    """A ValueError for a change to a policy that weighs outcomes by probabilities, which known outcomes have not."""
+    if any(known) and before["policy"] != after["policy"] and after["policy"].startswith("cs-exp3"):
+        raise ValueError(f"{after['policy']} after a start with known outcomes")
+
+
 def changed(arms: Arms, action: str, arm: str | None, price: float | None) -> Arms:
     """The arms after a change that is not refused."""
     if arm is None or action in ("reset", "pin", "unpin"):

@@ -38,6 +38,9 @@ def test_a_router_starts_with_what_the_request_says_and_only_once(tmp_path: Path
         other = put(client, known={"outcomes": ENTRIES[:1]})
         assert other.status_code == 422
         assert "starts once: leave known out" in other.json()["error"]["message"]
+        weighing = put(client, known=None, policy="cs-exp3")
+        assert weighing.status_code == 422
+        assert "take another policy, or reset the router first" in weighing.json()["error"]["message"]
         page = client.get("/dashboard/routers/sms?part=arms&segment=DE").text
         assert "400 known at the start" in page
         assert "&lt;b&gt;sms.csv" in page

@@ -63,6 +63,12 @@ def test_a_preview_names_arm_cost_and_quality_and_changes_nothing(client: Caller
     assert [each["action"] for each in changes(client, router)] == ["create"]
 
 
+def test_a_preview_of_alpha_takes_no_arm(client: Caller, router: str) -> None:
+    refused = client.post(f"{router}/preview", json={"action": "alpha", "alpha": 0.2, "arm": "a"})
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"] == "a change of alpha takes no arm, got 'a': it is about all arms, so leave arm out"
+
+
 def test_a_preview_of_a_reset_says_that_it_cannot_be_undone(client: Caller, router: str) -> None:
     learn(client, router, {"a": [1] * 3})
     found = client.post(f"{router}/preview", json={"action": "reset"}).json()

@@ -19,6 +19,11 @@ ROUTER = '{"alpha": 0.1, "arms": {"a": 1, "b": 2}, '
     ("kind", "body", "told"),
     [
         (AlphaRequest, '{"alpha": 2}', "alpha must be at most 1, got 2"),
+        (
+            AlphaRequest,
+            '{"alpha": 0.1, "version": 9007199254740993}',
+            "version must be at most 9007199254740992, got 9007199254740993",
+        ),
         (AlphaRequest, '{"alpha": "x"}', "alpha must be a number, got 'x'"),
         (AlphaRequest, '{"alpha": null}', "alpha must be a number, got null"),
         (AlphaRequest, "{}", "alpha is missing"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.cli.arguments import add_command, add_count, add_json, add_policies, add_runs, add_seed, read_numbers, split_policies
 from thrifty.cli.progress import ProgressBar
+from thrifty.files import check_file
 
 if TYPE_CHECKING:
     from thrifty.environments import Feedback, World
@@ -71,6 +72,7 @@ def run(options: argparse.Namespace) -> None:
     """Simulate and show; after Ctrl-C, show the runs that were completed."""
     from thrifty.simulation import SimulationInterrupted
 
+    _check_output(options)
     try:
         runs = _simulate(options)
     except SimulationInterrupted as stopped:
@@ -78,6 +80,18 @@ def run(options: argparse.Namespace) -> None:
             _show(stopped.runs, options, min(result.pulls.shape[0] for result in stopped.runs))
         raise
     _show(runs, options, options.runs)
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """A ValueError if a file cannot be written, before minutes are spent."""
+    for flag, path in (("--csv", options.csv), ("--plot", options.plot), ("--save", options.save)):
+        if path is not None:
+            check_file(path, flag)
+    if options.plot is not None:
+        from thrifty.reports.drawing import check_pictures, checked_picture_path
+
+        checked_picture_path(options.plot)
+        check_pictures()
 
 
 def _simulate(options: argparse.Namespace) -> "Runs":

@@ -68,7 +68,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check_page(page: Path) -> None:
-    """A ValueError if the page cannot be written, before any work is done."""
+    """A ValueError if the page cannot be written or its picture drawn, before any work is done."""
+    from thrifty.reports.drawing import check_pictures
+
+    check_pictures()
     check_folder(page.absolute().parent)
     if page.is_dir():
         raise ValueError(f"cannot write the page {page}, which is a folder: name a file in it, such as {page / 'leaderboard.md'}")

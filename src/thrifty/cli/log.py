@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from thrifty.cli.arguments import whole_number
 from thrifty.cli.repair import repair
+from thrifty.files import check_file
 
 
 def add_to(commands: Any) -> None:
@@ -49,6 +51,7 @@ def run_export(options: argparse.Namespace) -> None:
     """Write the file, and print the number of decisions in it."""
     from thrifty.router.export import decisions, export_log
 
+    check_file(Path(options.out), "--out")
     with _opened(options, reading=True) as store:
         wanted = _wanted(store, options.router)
         count = export_log(chain.from_iterable(decisions(store.journal(name), name) for name in wanted), options.out)

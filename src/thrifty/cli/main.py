@@ -20,8 +20,16 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
+        sys.stderr.write(f"{self.prog}: {message}{_about_files(message)} (see {self.prog} --help)\n")
         raise SystemExit(2)
+
+
+def _about_files(message: str) -> str:
+    """A remedy if arguments are too many because the shell replaced a pattern by files."""
+    _, mark, extra = message.partition("unrecognized arguments: ")
+    if not mark or not os.path.isfile(extra.split(" ")[0]):
+        return ""
+    return ": several files are one log as a folder, or as a pattern in quotes such as 'logs/*.csv'"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -80,9 +88,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _end_if_work_was_left(130)
         return 130
     except BrokenPipeError:  # the reader of the output has gone, such as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         return 0
+    except OSError as error:
+        if error.filename is not None:  # of a file, not of what is printed
+            raise
+        _let_go_of_output()
+        print(
+            f"thrifty {options.command}: cannot write the output: {error.strerror}; make room there, or write elsewhere",
+            file=sys.stderr,
+        )
+        return 2
     return code or 0
+
+
+def _let_go_of_output() -> None:
+    """Send what is still to be printed nowhere, so that Python does not fail again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace) -> int | None:

@@ -3,8 +3,9 @@
 from typing import Any
 
 from thrifty.logs.numbers import NumberStyle, parse_number
-from thrifty.logs.times import TimeStyle, parse_times
+from thrifty.logs.times import EARLIEST, TimeStyle, parse_times
 
+_LATEST = 253_402_300_800.0  # the end of the year 9999
 _EMPTY = ("NaN", "nan", "NULL", "null", "\\N")
 
 
@@ -34,13 +35,20 @@ def read_number(pl: Any, name: str, schema: Any, style: NumberStyle) -> Any:
 
 
 def read_seconds(pl: Any, name: str, schema: Any, style: TimeStyle) -> Any:
-    """The column as seconds since 1970, null where it cannot be read."""
+    """The column as seconds since 1970, null where it cannot be read, or is before 1900: such times stand for none."""
+    seconds = _seconds(pl, name, schema, style)
+    return pl.when(seconds >= EARLIEST).then(seconds)
+
+
+def _seconds(pl: Any, name: str, schema: Any, style: TimeStyle) -> Any:
     column, kind = pl.col(name), schema[name]
     if kind == pl.String:
         return column.map_batches(lambda text: parse_times(text, style), return_dtype=pl.Float64, is_elementwise=True)
     if kind == pl.Date or isinstance(kind, pl.Datetime):
         zone = getattr(kind, "time_zone", None)
-        moments = column.cast(pl.Datetime("us", zone))
+        scale = {"ms": 1e3, "us": 1e6, "ns": 1e9}.get(getattr(kind, "time_unit", ""), 1 / 86_400)
+        possible = column.to_physical().is_between(int(EARLIEST * scale), int(_LATEST * scale))  # 'infinity', say, is none
+        moments = pl.when(possible).then(column).cast(pl.Datetime("us", zone))
         if zone is None and style.zone != "UTC":
             moments = moments.dt.replace_time_zone(style.zone, ambiguous="earliest", non_existent="null")
         return moments.dt.timestamp("us") / 1e6

@@ -10,6 +10,7 @@ from typing import Any
 from thrifty.logs.fees import Fees
 from thrifty.logs.numbers import DECIMALS
 from thrifty.logs.prices import PriceList
+from thrifty.logs.setting_types import check_amounts, check_types
 from thrifty.logs.times import TimeStyle, check_style
 from thrifty.logs.together import check_together, settle_sources
 from thrifty.suggestions import did_you_mean
@@ -81,7 +82,8 @@ class Columns:
 
     def __post_init__(self) -> None:
         success = (self.success,) if isinstance(self.success, str) else self.success
-        object.__setattr__(self, "success", tuple(success))
+        object.__setattr__(self, "success", tuple(success) if isinstance(success, list) else success)
+        check_types(self)
         object.__setattr__(self, "after", _names(self.after))
         self._check_settings()
         if self.chain is not None and self.time is None:
@@ -92,19 +94,17 @@ class Columns:
             raise ValueError("--chain must name the columns that attempts of one request share, such as customer,amount")
         if self.missing is not None and self.missing not in MISSING:
             raise ValueError(f"--missing must be one of {', '.join(MISSING)}, got {self.missing!r}")
-        if isinstance(self.deadline_s, str) or not 0.0 < self.deadline_s < float("inf"):
+        is_number = isinstance(self.deadline_s, (int, float)) and not isinstance(self.deadline_s, bool)
+        if not is_number or not 0.0 < self.deadline_s < float("inf"):
             raise ValueError(f"--deadline must be a positive number of seconds, got {self.deadline_s!r:.80}")
         if self.missing == "censored" and self.time is None:
             raise ValueError("--missing censored needs the time of every row: name its column with --time")
         check_together(self)
 
     def _check_settings(self) -> None:
-        for meaning in ("arm", "reward"):
-            if not isinstance(getattr(self, meaning), str):
-                raise ValueError(f"--{meaning} must be the name of a column, got {getattr(self, meaning)!r}")
         if self.decimal is not None and self.decimal not in DECIMALS:
             raise ValueError(f"--decimal must be comma or point, got {self.decimal!r}")
-        if self.rare is not None and (not isinstance(self.rare, int) or self.rare < 0):
+        if self.rare is not None and (not isinstance(self.rare, int) or isinstance(self.rare, bool) or self.rare < 0):
             raise ValueError(f"--rare must be a number of rows, got {self.rare!r}")
         if self.separator in ("tab", "\\t"):
             object.__setattr__(self, "separator", "\t")
@@ -145,12 +145,18 @@ class Columns:
         known = [field.name for field in fields(cls)]
         for name in values:
             if name not in known:
-                raise ValueError(f"{file} has no setting {name!r}: {did_you_mean(name, known, otherwise=', '.join(known))}")
+                raise ValueError(
+                    f"{file} has no setting {name!r}: {did_you_mean(name, known, otherwise='there are ' + ', '.join(known))}"
+                )
         if isinstance(values.get("success"), str):
             values["success"] = tuple(word.strip() for word in values["success"].split(",") if word.strip())
+            if not values["success"]:
+                raise ValueError("--success names no status: name those that are a success, such as delivered,read")
         if "prices" in values and not isinstance(values["prices"], PriceList):
+            check_amounts("prices", values["prices"], "Alder=0.0079,Birch=0.0041")
             values["prices"] = PriceList.load(values["prices"], beside=None if file is None else Path(file).parent)
         if "fees" in values and not isinstance(values["fees"], Fees):
+            check_amounts("fees", values["fees"], "success=0.30,failure=0.05")
             values["fees"] = Fees.load(values["fees"], beside=None if file is None else Path(file).parent)
         return cls(**values)
 
@@ -179,7 +185,9 @@ class Columns:
                 raise ValueError(f"no column {name!r} for {flag}: {hint}{also}")
         for name in self.after:
             if name not in present:
-                raise ValueError(f"no column {name!r} for --after: {did_you_mean(name, present, otherwise=', '.join(present))}")
+                raise ValueError(
+                    f"no column {name!r} for --after: {did_you_mean(name, present, otherwise='there are ' + ', '.join(present))}"
+                )
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -26,18 +26,23 @@ def frame_of(source: Any) -> tuple["polars.LazyFrame", int]:
             raise ValueError(f"cannot read the lazy frame: {first_line(error)}") from None
     if isinstance(source, pl.DataFrame):
         return source.lazy(), source.height
-    if type(source).__module__.split(".")[0] == "pandas" and hasattr(source, "iloc") and hasattr(source, "columns"):
+    if _is_pandas(source) and hasattr(source, "iloc") and hasattr(source, "columns"):
         frame = _from_pandas(source)
-    elif hasattr(source, "__arrow_c_stream__"):
+    elif hasattr(source, "__arrow_c_stream__") and not _is_pandas(source):
         try:
             frame = pl.DataFrame(source)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ValueError(f"cannot read the {type(source).__name__}: {first_line(error)}") from None
     else:
+        shown = repr(source).splitlines()[0]
         raise ValueError(
-            f"a log is a path, a polars or pandas frame, an Arrow table or a Query, got {type(source).__name__}: {source!r:.60}"
+            f"a log is a path, a polars or pandas frame, an Arrow table or a Query, got {type(source).__name__}: {shown:.60}"
         )
     return frame.lazy(), frame.height
+
+
+def _is_pandas(source: Any) -> bool:
+    return type(source).__module__.split(".")[0] == "pandas"
 
 
 def _from_pandas(source: Any) -> Any:

@@ -5,6 +5,7 @@ A part that is a file can be sent to another process: it holds paths and numbers
 
 import glob
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ class Part:
     path : its file
     separator : of a CSV file
     folders : columns that the names of its folders hold, as in country=DE
+    late : columns of JSON lines that none of its first lines has
     start : its first row in the file
     whole : whether it is the whole file
     ragged : (n, 3) row, line and fields of lines of a CSV file that do not fit its header
@@ -44,6 +46,7 @@ class Part:
     path: Path | None = None
     separator: str = ","
     folders: tuple[tuple[str, str | None], ...] = ()
+    late: tuple[str, ...] = ()
     start: int = 0
     whole: bool = True
     ragged: Integers | None = None
@@ -82,9 +85,30 @@ def _scan(pl: Any, part: Part) -> Any:
     if part.kind == "jsonl":
         path = glob.escape(str(part.path))  # polars takes every name as a pattern
         schema = pl.scan_ndjson(path, infer_schema_length=1000).collect_schema()
-        as_text = {name: pl.String for name, kind in schema.items() if not kind.is_nested()}
-        return pl.scan_ndjson(path, infer_schema_length=1000, schema_overrides=as_text)
+        as_text = {name: kind if kind.is_nested() else pl.String for name, kind in schema.items()}
+        return pl.scan_ndjson(path, schema=as_text | dict.fromkeys(part.late, pl.String))
     return pl.scan_csv(part.path, infer_schema=False, separator=part.separator, truncate_ragged_lines=True, glob=False)
+
+
+def late_names(part: Part, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The wanted columns that only later lines of JSON lines have: programs leave out what is not known yet."""
+    missing = set(wanted) - set(part.names())
+    found: set[str] = set()
+    if missing and part.path is not None:
+        with part.path.open("rb") as file:
+            for line in file:
+                likely = [name for name in missing - found if json.dumps(name).encode() in line or not name.isascii()]
+                found |= set(likely) & _keys(line) if likely else set()
+                if found == missing:
+                    break
+    return tuple(sorted(found))
+
+
+def _keys(line: bytes) -> set[str]:
+    try:
+        return set(json.loads(line))
+    except (ValueError, TypeError):
+        return set()
 
 
 def checked_scan(part: Part) -> "polars.LazyFrame":
@@ -93,7 +117,7 @@ def checked_scan(part: Part) -> "polars.LazyFrame":
     try:
         frame = part.scan()
         frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"cannot read {part.name} as {part.kind}: {explain_fault(part, error)}") from None
     return frame
 
@@ -103,13 +127,21 @@ def explain_fault(part: Part, error: BaseException) -> str:
     if part.kind == "jsonl" and part.path is not None:
         with part.path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
-                try:
-                    broken = bool(line.strip()) and not isinstance(json.loads(line), dict)
-                except json.JSONDecodeError:
-                    broken = True
-                if broken:
-                    return f"line {number:,} is not a JSON object, {line.strip()!r:.60}: correct or remove it"
+                if wrong := _what_is_wrong(line):
+                    return f"line {number:,} {wrong}"
     return f"{first_line(error)}{_REMEDIES.get(part.kind, '')}"
+
+
+def _what_is_wrong(line: str) -> str:
+    """Why a line is no line of JSON lines; empty if it is one, or blank."""
+    odd: list[str] = []
+    try:
+        broken = bool(line.strip()) and not isinstance(json.loads(line, parse_constant=odd.append), dict)
+    except json.JSONDecodeError:
+        broken = True
+    if broken:
+        return f"is not a JSON object, {line.strip()!r:.60}: correct or remove it"
+    return f"holds {odd[0]}, which JSON has not: write null, or leave the name out" if odd else ""
 
 
 _REMEDIES = {

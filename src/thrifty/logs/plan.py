@@ -37,6 +37,7 @@ def make_plan(part: Part, recipe: Recipe, context: Sequence[str] = ()) -> Any:
     read = raw.with_columns(
         arm=filled(pl, "raw_arm", schema).cast(pl.String),
         segment=segment_of(pl, recipe, schema),
+        slashed=_is_slashed(pl, recipe, schema),
         time=read_seconds(pl, "raw_time", schema, recipe.times["time"]) if "time" in named else pl.lit(0.0),
         back=read_seconds(pl, "raw_outcome_time", schema, recipe.times["outcome_time"]) if "outcome_time" in named else none,
         answered=~is_blank(pl, "raw_reward", schema),
@@ -70,12 +71,24 @@ def _id_of(pl: Any, schema: Any) -> Any:
     return pl.when(is_blank(pl, "raw_id", schema)).then(pl.lit(0, pl.UInt64)).otherwise(pl.col("raw_id").hash())
 
 
+def _levels(pl: Any, recipe: Recipe, schema: Any) -> list[Any]:
+    """The columns of the segment as text."""
+    meanings = [meaning for meaning in recipe.columns.named() if meaning.startswith("segment")]
+    return [filled(pl, f"raw_{meaning}", schema).cast(pl.String) for meaning in meanings]
+
+
+def _is_slashed(pl: Any, recipe: Recipe, schema: Any) -> Any:
+    """Whether a value of several columns of the segment holds the sign that joins them."""
+    values = _levels(pl, recipe, schema)
+    slashed = [value.str.contains("/", literal=True).fill_null(False) for value in values]
+    return pl.any_horizontal(slashed) if len(values) > 1 else pl.lit(False)
+
+
 def segment_of(pl: Any, recipe: Recipe, schema: Any) -> Any:
     """The segment: the values of its columns joined by "/", null if all of them are empty."""
-    levels = [f"raw_{meaning}" for meaning in recipe.columns.named() if meaning.startswith("segment")]
-    if not levels:
+    values = _levels(pl, recipe, schema)
+    if not values:
         return pl.lit(None, pl.String)
-    values = [filled(pl, level, schema).cast(pl.String) for level in levels]
     if len(values) == 1:
         return values[0]
     joined = pl.concat_str([value.fill_null(EMPTY_LEVEL) for value in values], separator="/")

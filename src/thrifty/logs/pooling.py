@@ -65,11 +65,17 @@ def pool(counts: Mapping[str, int], rare: int | None, levels: int) -> Pooling:
     where = ", ".join(dict.fromkeys(sorted(named.values(), key=lambda name: (name == OTHER, name))))
     note = (
         f"{len(small):,} of {len(counts):,} segments have fewer than {fewest:,} rows and are pooled ({rows:,} rows, --rare): "
-        f"{where:.80}"
+        f"{where:.80}{_joined(counts, named)}"
         if small
         else ""
     )
     return Pooling(named, note)
+
+
+def _joined(counts: Mapping[str, int], named: Mapping[str, str]) -> str:
+    """Words for segments of the log that have the name of a pool, and so become part of it."""
+    own = sorted(set(named.values()) & set(counts) - set(named))
+    return f"; the log has a segment {own[0]!r} of its own, which is pooled with them" if own else ""
 
 
 def _parent(name: str, levels: int) -> str:

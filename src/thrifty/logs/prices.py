@@ -36,7 +36,7 @@ class PriceList:
             return cls._of([{"arm": arm.strip(), "price": price} for arm, _, price in pairs], "--prices")
         path = (beside or Path()) / given
         try:
-            with path.open(newline="") as file:
+            with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = list(csv.DictReader(file))
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot read the prices in {path}: {error}") from None

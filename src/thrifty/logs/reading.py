@@ -26,6 +26,7 @@ from thrifty.logs.rows import BATCH, RowReader
 from thrifty.logs.source import SourceFormat, open_source
 from thrifty.logs.statuses import check_statuses
 from thrifty.logs.tally import ON_REQUEST, Tally
+from thrifty.logs.times import early_note
 
 __all__ = ["BATCH", "MOST_ARMS", "MOST_SEGMENTS", "Log", "LogBatch", "Names"]
 
@@ -175,6 +176,7 @@ class Log:
         if tally.no_outcome == tally.used:
             raise ValueError(f"no row has an outcome in column {self.columns.reward!r}: name another with --reward")
         tally.notes += [*self.recipe.notes, *self._notes]
+        tally.notes += early_note(tally.latest, self.columns.time_style)
         tally.notes += check_statuses(self.columns.success, tally.statuses, self.columns.reward)
         tally.notes += twin_notes(self.arms.names, self.segments.names)
         if reader is not None and reader.chains is not None:

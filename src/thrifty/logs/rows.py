@@ -91,6 +91,7 @@ class RowReader:
         kept = frame.filter(pl.Series(reasons == 0))
         tally.no_outcome += int((~kept["answered"]).sum())
         tally.no_segment += int(kept["segment"].null_count()) if columns.segment_columns else 0
+        tally.slashed += int(kept["slashed"].sum())
         rows = self._before + tally.rows + np.flatnonzero(reasons == 0).astype(np.float64)
         times = self._times(kept) if columns.time is not None else rows
         if columns.success:
@@ -157,9 +158,21 @@ class RowReader:
             where = np.flatnonzero(reasons == code)
             first = int(where[0])
             shown = SHOWN.get(REASONS[code])
-            value = ragged.get(first, "") if shown is None else str(frame[f"raw_{shown}"][first])
+            value = ragged.get(first, "") if shown is None else _in_words(frame[f"raw_{shown}"], first)
             row = part.start + done + first + 1
             self.tally.count(REASONS[code], where.size, (row, value, part.name if self._several else ""))
+
+
+def _in_words(values: "polars.Series", place: int) -> str:
+    """A value as people read it. A date that Python has no type for is a number: polars cannot show it."""
+    pl = require_polars()
+    if values.dtype == pl.Date or isinstance(values.dtype, pl.Datetime):
+        days = values.dtype == pl.Date
+        stamp = values.to_physical()[place]
+        scale = {"ms": 1e3, "us": 1e6, "ns": 1e9}.get(getattr(values.dtype, "time_unit", None) or "", 1.0)
+        if stamp is not None and abs(stamp / scale * (86_400.0 if days else 1.0)) > 6e10:
+            return f"{stamp} {'days' if days else values.dtype.time_unit} since 1970"  # type: ignore[attr-defined]
+    return str(values[place])
 
 
 def read_ids(part: Part, recipe: Recipe) -> NDArray[np.uint64]:

@@ -10,10 +10,20 @@ from typing import Any
 from urllib.parse import unquote
 
 from thrifty.logs.frames import frame_of
-from thrifty.logs.parts import Part, checked_scan
+from thrifty.logs.parts import Part, checked_scan, late_names
 from thrifty.logs.polars_extra import first_line, require_polars
 from thrifty.logs.survey import SEPARATORS, find_separator, header_line, split_header, survey_csv, survey_lines
-from thrifty.logs.unpacking import PACKED, foreign_encoding, is_piped, run_query, spool, unpack
+from thrifty.logs.unpacking import (
+    PACKED,
+    content_suffix,
+    foreign_encoding,
+    has_mark,
+    is_piped,
+    packing,
+    run_query,
+    spool,
+    unpack,
+)
 
 __all__ = ["Query", "SourceFormat", "first_line", "open_source", "require_polars"]
 
@@ -29,6 +39,7 @@ KINDS = {
     ".feather": "arrow",
 }
 _SHOWN = ".csv, .tsv, .parquet, .jsonl or .arrow (also with .gz or .zst)"
+_NO_HEADER = re.compile(r"\ufeff?(sep=.|#|//|\s*$)", re.IGNORECASE)
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -127,7 +138,7 @@ def _kind(path: Path) -> str | None:
 
 
 def _plain_suffix(path: Path) -> str:
-    return (Path(path.stem) if path.suffix in PACKED else path).suffix.lower()
+    return (path if packing(path) is None else Path(path.stem)).suffix.lower()
 
 
 def _folder_columns(path: Path) -> tuple[tuple[str, str | None], ...]:
@@ -149,19 +160,42 @@ def _file_part(path: Path, name: str, folders: tuple[tuple[str, str | None], ...
         raise ValueError(f"{name} is empty: it has no header")
     if not os.access(path, os.R_OK):
         raise ValueError(f"cannot read {name}: permission denied")
-    if path.suffix in PACKED:
-        path = unpack(path, folder, None)
-    if kind in ("csv", "jsonl") and (encoding := foreign_encoding(path, form.encoding)) is not None:
-        path = unpack(path, folder, encoding)
-    part = Part(name, kind, 0, path, folders=folders)
-    if kind == "csv":
-        part = _surveyed(part, path, form.separator or ("\t" if suffix == ".tsv" else None), form.wanted)
-    elif kind == "jsonl":
-        part = replace(part, rows=survey_lines(path).rows)
-    frame = checked_scan(part)
+    try:
+        path = _plain_file(path, name, kind, form, folder)
+        part = Part(name, kind, 0, path, folders=folders)
+        if kind == "csv":
+            part = _surveyed(part, path, form.separator or ("\t" if suffix == ".tsv" else None), form.wanted)
+        elif kind == "jsonl":
+            part = replace(part, rows=survey_lines(path).rows)
+        frame = checked_scan(part)
+        if kind == "jsonl":
+            part = replace(part, late=late_names(part, form.wanted))
+    except ValueError as error:
+        raise ValueError(_as_named(str(error), name, folder)) from None
     if kind in ("parquet", "arrow"):
         part = replace(part, rows=int(frame.select(require_polars().len()).collect().item()))
     return part
+
+
+def _plain_file(path: Path, name: str, kind: str, form: SourceFormat, folder: Path) -> Path:
+    """The file itself if it can be read as it is, else a plain copy of it in the folder."""
+    if packing(path) is not None:
+        path = unpack(path, folder, None)
+        if content_suffix(path) in PACKED:
+            raise ValueError(f"{name} is compressed twice: decompress it once")
+    if kind not in ("csv", "jsonl"):
+        return path
+    encoding = foreign_encoding(path, form.encoding)
+    if encoding is None and kind == "jsonl" and has_mark(path):
+        encoding = "utf-8-sig"
+    return path if encoding is None else unpack(path, folder, encoding)
+
+
+def _as_named(message: str, name: str, folder: Path) -> str:
+    """A message that names a file as the user does, not its plain copy."""
+    for copy in folder.iterdir():
+        message = message.replace(str(copy), name)
+    return message
 
 
 def _may_separate(sign: str) -> bool:
@@ -180,5 +214,7 @@ def _surveyed(part: Part, path: Path, separator: str | None, wanted: Sequence[st
     for name in wanted:
         if names.count(name) > 1:
             raise ValueError(f"{part.name} has {names.count(name)} columns named {name!r}: rename all but one")
+    if not set(wanted) <= set(names) and _NO_HEADER.match(line):
+        raise ValueError(f"{part.name}: its first line, {line!r:.60}, is no header: remove it")
     survey = survey_csv(path, separator, len(names))
     return replace(part, separator=separator, rows=survey.rows, ragged=survey.ragged if len(survey.ragged) else None)

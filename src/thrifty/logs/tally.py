@@ -72,6 +72,7 @@ class Tally:
     no_outcome: int = 0
     no_segment: int = 0
     no_chain: int = 0
+    slashed: int = 0
     out_of_order: int = 0
     at_zero: int = 0
     latest: float = -math.inf
@@ -100,6 +101,11 @@ class Tally:
             )
         if self.no_segment:
             lines.append(f"{self.no_segment:,} rows have no segment: taken as segment {EMPTY_LEVEL!r}")
+        if self.slashed:
+            lines.append(
+                f"{self.slashed:,} rows have a / in a column of --segment: columns are joined with /, so that a/b with c and a "
+                "with b/c are one segment; write another sign there if they are two"
+            )
         if self.no_chain:
             lines.append(f"{self.no_chain:,} rows have an empty column of --chain: each is a request of its own")
         return [*lines, *self.notes]
@@ -128,6 +134,7 @@ class Tally:
         self.no_outcome += later.no_outcome
         self.no_segment += later.no_segment
         self.no_chain += later.no_chain
+        self.slashed += later.slashed
         self.out_of_order += later.out_of_order
         self.at_zero += later.at_zero
         self.latest = max(self.latest, later.latest)

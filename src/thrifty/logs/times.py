@@ -4,6 +4,7 @@ A column may mix all of these. A date such as 03/04/2026 has two readings: a val
 the user is asked. A time without a zone is in UTC unless a zone is named.
 """
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 ORDERS = ("day-first", "month-first")
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-_CLOCKS = ("%H:%M:%S", "%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
+_CLOCKS = ("%H:%M:%S", "%H:%M:%S%.f", "%H:%M:%S,%3f", "%H:%M:%S,%6f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 _NAIVE = (
     *(f"%Y-%m-%d{between}{clock}" for between in "T " for clock in _CLOCKS),
     "%Y-%m-%d",
@@ -29,13 +30,14 @@ _NAIVE = (
     "%Y%m%dT%H%M%S",
 )
 _ZONED = (
-    *(f"%Y-%m-%d{between}{clock}%#z" for between in "T " for clock in _CLOCKS[:3]),
-    *(f"%Y-%m-%d{between}{clock} %#z" for between in "T " for clock in _CLOCKS[:3]),
+    *(f"%Y-%m-%d{between}{clock}%#z" for between in "T " for clock in _CLOCKS[:5]),
+    *(f"%Y-%m-%d{between}{clock} %#z" for between in "T " for clock in _CLOCKS[:5]),
     "%d/%b/%Y:%H:%M:%S %z",
     "%a, %d %b %Y %H:%M:%S %z",
 )
 _PROBE = 8
-_EARLIEST = -2_208_988_800.0  # 1900: a pattern would also read 12-01-20 as a day in the year 12
+EARLIEST = -2_208_988_800.0  # 1900: a pattern would also read 12-01-20 as a day in the year 12
+_EARLY = 1e8
 _TWO_READINGS = re.compile(r"^\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{4})\b")
 _COMPACT = re.compile(r"^\s*(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\s*$")
 _ZONE = re.compile(r"(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$")
@@ -130,6 +132,20 @@ def zone_note(sample: "polars.Series", style: TimeStyle, column: str) -> str:
     )
 
 
+def early_note(latest: float, style: TimeStyle) -> list[str]:
+    """A note if all times of a log are so early that they may be no seconds since 1970; `latest` is -inf if there are none.
+
+    >>> len(early_note(45_321.0, TimeStyle())), early_note(1.7e9, TimeStyle()), early_note(45_321.0, TimeStyle(unit="s"))
+    (1, [], [])
+    """
+    if style.unit or not -math.inf < latest < _EARLY:
+        return []
+    return [
+        "all times are before March 1973: if they are no seconds since 1970 (but days of a spreadsheet, or years), write them as "
+        "dates, or name their unit with --time-format"
+    ]
+
+
 def _question(text: str, column: str) -> str:
     found = _TWO_READINGS.match(text)
     assert found is not None
@@ -207,7 +223,7 @@ def _read_pattern(values: "polars.Series", pattern: str, zone: str) -> Floats:
     except pl.exceptions.ComputeError:
         return np.full(values.len(), np.nan)
     seconds = seconds_of(moments, zone)
-    return np.where(seconds < _EARLIEST, np.nan, seconds)
+    return np.where(seconds < EARLIEST, np.nan, seconds)
 
 
 def seconds_of(moments: "polars.Series", zone: str) -> Floats:

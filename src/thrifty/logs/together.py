@@ -40,8 +40,12 @@ def check_together(columns: "Columns") -> None:
     if columns.within is not None and not columns.chain_columns:
         raise ValueError(f"--within {columns.within} is about chains of attempts: name the columns they share with --chain")
     for flag, value in (("--zone", columns.zone), ("--time-format", columns.time_format)):
-        if value is not None and columns.time is None and columns.outcome_time is None:
+        if value is not None and columns.time is None:
             raise ValueError(f"{flag} {value} is about times, and no column of times is named: name it with --time")
+    if columns.outcome_time is not None and columns.time is None:
+        raise ValueError(
+            f"--outcome-time {columns.outcome_time} is for delays, which need the time of the decision: name it with --time"
+        )
     if columns.prices is not None and columns.cost not in (None, "cost"):
         raise ValueError(f"--cost {columns.cost!r:.80} and --prices both say what a row cost: give one of them")
     named = [(meaning.partition("_")[0], name) for meaning, name in columns.named().items() if not meaning.startswith("outcome")]

@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from thrifty.logs.extensions import load_extension, run_with_extensions
 from thrifty.logs.polars_extra import first_line
 
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 _PASSWORD = re.compile(r"://[^/@\s]*@")
+_SECRET = re.compile(r"(?i)(password|secret_access_key|session_token|access_key_id)(\s*=\s*)[^&'\"\s]+")
+_AS_TEXT = ("UUID", "INTERVAL", "HUGEINT", "UHUGEINT", "BIT", "BIGNUM", "TIME WITH TIME ZONE")  # polars has no type for these
 _POSTGRES = ("postgresql://", "postgres://")
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet", b"ARROW1": ".arrow"}
 _MARKS = {
@@ -26,6 +29,15 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+
+
+def packing(path: Path) -> str | None:
+    """How a file is compressed, by the end of its name; None if it is not.
+
+    >>> packing(Path("LOG.CSV.GZ"))
+    'gzip'
+    """
+    return PACKED.get(path.suffix.lower())
 
 
 def is_piped(path: Path) -> bool:
@@ -47,7 +59,7 @@ def spool(source: str, folder: Path) -> Path:
         shutil.copyfileobj(stream, file, 1 << 20)
     with path.open("rb") as file:
         start = file.read(64)
-    suffix = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+    suffix = content_suffix(path)
     named = folder / f"stdin{suffix or _text_suffix(start)}"
     path.rename(named)
     if suffix in PACKED:
@@ -62,6 +74,19 @@ def _text_suffix(start: bytes) -> str:
     return ".jsonl" if start.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"{") else ".csv"
 
 
+def content_suffix(path: Path) -> str | None:
+    """How the name of a file should end by its first bytes, if they show it."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    return next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a file begins with the byte order mark of UTF-8."""
+    with path.open("rb") as file:
+        return file.read(3) == codecs.BOM_UTF8
+
+
 def _full(suffix: str, path: Path) -> str:
     return f"{path.suffix}{suffix}" if suffix in PACKED else suffix
 
@@ -70,7 +95,7 @@ def foreign_encoding(path: Path, encoding: str | None) -> str | None:
     """The encoding of a text file if it is not UTF-8: as named, or as its byte order mark says. None if it is UTF-8."""
     with path.open("rb") as file:
         start = file.read(256)
-    hidden = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), None)
+    hidden = content_suffix(path)
     if hidden is not None:
         raise ValueError(f"{path} is a {hidden} file by its content: let its name end so, as in {path.stem}{_full(hidden, path)}")
     if encoding is None:
@@ -89,7 +114,7 @@ def foreign_encoding(path: Path, encoding: str | None) -> str | None:
 
 def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
     """Write a plain copy of a file into the folder: decompressed if its name says so, in UTF-8 if it has another encoding."""
-    target = folder / f"{len(list(folder.iterdir()))}-{path.name.removesuffix(''.join(set(PACKED) & {path.suffix}))}"
+    target = folder / f"{len(list(folder.iterdir()))}-{path.name if packing(path) is None else path.stem}"
     decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)()
     try:
         with target.open("wb") as file:
@@ -100,7 +125,7 @@ def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
     except UnicodeError as error:
         raise ValueError(f"{path} is not {encoding} ({error}): name its encoding with --encoding") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"cannot unpack {path} ({error}): it was cut off or is not {PACKED[path.suffix]}; make it again") from None
+        raise ValueError(f"cannot unpack {path} ({error}): it was cut off or is not {packing(path)}; make it again") from None
     except OSError as error:
         raise ValueError(f"cannot unpack {path} into {folder}: {error.strerror or error}") from None
     return target
@@ -108,10 +133,10 @@ def unpack(path: Path, folder: Path, encoding: str | None) -> Path:
 
 def _pieces(path: Path) -> Iterator[bytes]:
     """The content of a file, decompressed if its name says so."""
-    if path.suffix == ".zst":
+    if packing(path) == "zstd":
         yield from _zstd_pieces(path)
         return
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+    with gzip.open(path, "rb") if packing(path) == "gzip" else path.open("rb") as stream:
         while piece := stream.read(1 << 20):
             yield piece
 
@@ -137,16 +162,7 @@ def _zstd_pieces(path: Path) -> Iterator[bytes]:
 
 def _attach(connection: Any, url: str) -> None:
     """Attach a PostgreSQL database for reading, and make it the one that a query is about."""
-    import duckdb
-
-    try:
-        connection.execute("INSTALL postgres")
-        connection.execute("LOAD postgres")
-    except duckdb.Error as error:
-        raise ValueError(
-            f"--from {_POSTGRES[0]}... needs DuckDB's extension postgres, which cannot be had here ({first_line(error):.120}): "
-            "install it where there is a network (INSTALL postgres), or export the rows to a file"
-        ) from None
+    load_extension(connection, "postgres_scanner", f"--from {_POSTGRES[0]}...")
     quoted = url.replace("'", "''")
     connection.execute(f"ATTACH '{quoted}' AS remote (TYPE postgres, READ_ONLY)")
     connection.execute("USE remote")
@@ -169,7 +185,7 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
         raise ValueError(
             f"--from {database}: there is no such DuckDB file, and it is no URL such as postgresql://user@host/database"
         )
-    path = folder / "query.parquet"
+    path, shown = folder / "query.parquet", f"{without_secrets(query)!r:.200}"
     file = None if is_remote else database
     try:
         with duckdb.connect(file or ":memory:", read_only=file is not None) as connection:
@@ -178,14 +194,41 @@ def run_query(query: str, database: str | None, folder: Path) -> Path:
                 _attach(connection, str(database))
             kinds = [statement.type for statement in connection.extract_statements(query)]
             if kinds != [duckdb.StatementType.SELECT]:
-                raise ValueError(f"--query must be one select, got {query!r:.200}")
-            connection.sql(query).write_parquet(str(path))
+                raise ValueError(f"--query must be one select, got {shown}")
+            run_with_extensions(connection, lambda: _write_rows(connection, query, path), f"--query {shown}")
     except (duckdb.Error, RuntimeError) as error:
-        reason = _PASSWORD.sub("://", first_line(error))
-        if "extension" in reason:
-            reason += " Install it where there is a network (INSTALL httpfs, for example), or copy the files here."
-        raise ValueError(f"--query {query!r:.200} failed: {reason}") from None
+        raise ValueError(f"--query {shown} failed: {without_secrets(_reason(error))}") from None
     return path
+
+
+def _write_rows(connection: Any, query: str, path: Path) -> None:
+    """Write the rows of a query to a Parquet file. Unlike the relation's own method, `execute` lets other threads run meanwhile."""
+    rows_of_the_query = connection.sql(query)  # DuckDB looks the name up
+    names = [
+        name.replace('"', '""')
+        for name, kind in zip(rows_of_the_query.columns, rows_of_the_query.types, strict=True)
+        if str(kind) in _AS_TEXT
+    ]
+    replaced = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in names)
+    quoted = str(path).replace("'", "''")
+    columns = f"* REPLACE ({replaced})" if names else "*"
+    connection.execute(f"COPY (SELECT {columns} FROM rows_of_the_query) TO '{quoted}' (FORMAT parquet)")
+
+
+def _reason(error: Exception) -> str:
+    """Why a query failed. A query is one select, so the settings that DuckDB proposes for an Iceberg table are no remedy."""
+    if "No version was provided" in str(error):
+        return "it names no version of an Iceberg table: name the table's newest .metadata.json file in iceberg_scan"
+    return first_line(error)
+
+
+def without_secrets(text: str) -> str:
+    """A query or an error without the passwords and keys in it.
+
+    >>> without_secrets("from 's3://logs/a.csv?s3_secret_access_key=hush' join postgres_scan('postgresql://me:hush@db/shop')")
+    "from 's3://logs/a.csv?s3_secret_access_key=...' join postgres_scan('postgresql://db/shop')"
+    """
+    return _SECRET.sub(r"\1\2...", _PASSWORD.sub("://", text))
 
 
 def in_a_query(url: str) -> str:

@@ -1,17 +1,20 @@
 """Checks of what people ask about: names of arms, and shares."""
 
 from collections.abc import Collection
+from typing import Any
 
 from thrifty.suggestions import did_you_mean
 
 
-def checked_arm(name: str, arms: Collection[str]) -> str:
+def checked_arm(name: Any, arms: Collection[str]) -> str:
     """`name`, or a ValueError that suggests an arm of the log.
 
     >>> checked_arm("Eml", ["Elm", "Fir"])
     Traceback (most recent call last):
     ValueError: the log has no arm 'Eml': did you mean Elm?
     """
+    if not isinstance(name, str):
+        raise ValueError(f"an arm must be named by text, got {name!r:.80}: write {str(name)!r:.80}")
     if name not in arms:
         there = f"it has {', '.join(sorted(arms)[:20])}"
         raise ValueError(f"the log has no arm {name!r:.80}: {did_you_mean(name, arms, otherwise=there)}")

@@ -46,6 +46,8 @@ class Routing:
 
     def __post_init__(self) -> None:
         for segment, shares in self.shares.items():
+            if not isinstance(shares, Mapping):
+                raise ValueError(f"the shares of segment {segment!r:.80} must be a mapping of arm to share, got {shares!r:.80}")
             wrong = [arm for arm, share in shares.items() if not 0.0 <= share <= 1.0]
             if wrong:
                 raise ValueError(
@@ -90,7 +92,7 @@ def _number(arm: Any, share: Any) -> float:
 
 def _read(path: Path) -> dict[str, dict[str, float]]:
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the shares in {path}: {error}") from None

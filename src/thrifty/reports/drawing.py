@@ -54,6 +54,12 @@ def house_style(**changes: Any) -> Iterator[None]:
         yield
 
 
+def check_pictures() -> None:
+    """A ValueError if nothing can be drawn here, before any work is done."""
+    with house_style():
+        pass
+
+
 def make_axes(rows: int, columns: int, *, size: tuple[float, float], **options: Any) -> tuple["Figure", Any]:
     """A figure of `size` inches and its (rows, columns) axes. Call it within `house_style`."""
     from matplotlib.figure import Figure

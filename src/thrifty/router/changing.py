@@ -46,9 +46,9 @@ def make_changes(
             check_version(router.name, before, version)
             changes = wanted(router.state)
             arms, settings = router.state.arms.copy(), router.state.settings
-            known = router.state.configuration
-            fallen_back, apart = known.fallback is not None, known.known is not None
-        engine = try_changes(arms, settings, changes, fallen_back=fallen_back, apart=apart)
+            configuration = router.state.configuration
+            fallen_back, apart, left = configuration.fallback is not None, configuration.known is not None, configuration.known_left
+        engine = try_changes(arms, settings, changes, fallen_back=fallen_back, apart=apart, known=left)
         with router.lock:
             if router.state.version != before:
                 continue

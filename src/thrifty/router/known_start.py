@@ -64,10 +64,7 @@ class KnownStart:
     def check(self, arms: Mapping[str, float | None], settings: Settings, *, weighs_outcomes: bool) -> None:
         """A ValueError where a router of these arms and settings cannot start with this."""
         if weighs_outcomes:
-            raise ValueError(
-                f"policy {settings.policy} weighs every outcome by the probability of its decision, which known outcomes have not: "
-                "take another policy, or leave known out"
-            )
+            self.check_policy(settings.policy, "leave known out")
         unknown = next((arm for _, arm, _ in self.outcomes if arm not in arms), None)
         if unknown is not None:
             raise ValueError(f"known outcomes of {unknown!r:.80}, which is no arm: name one of {', '.join(arms)[:300]}")
@@ -80,6 +77,14 @@ class KnownStart:
         segments = {each for segment, _, _ in self.outcomes for each in path_of(segment)}
         if len(segments | {""}) > settings.max_segments:
             raise ValueError(f"known outcomes of {len(segments)} segments are more than max_segments, {settings.max_segments}")
+
+    def check_policy(self, policy: str, remedy: str) -> None:
+        """A ValueError for a policy that weighs outcomes, as long as any are known."""
+        if self.outcomes:
+            raise ValueError(
+                f"policy {policy} weighs every outcome by the probability of its decision, which known outcomes have not: "
+                f"take another policy, or {remedy}"
+            )
 
     @property
     def total(self) -> int:

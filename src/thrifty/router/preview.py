@@ -117,11 +117,16 @@ def _planned(copied: SumsCopy, action: str, arm: str | None, price: float | None
     if action == "alpha":
         if alpha is None:
             raise ValueError("alpha needs a value: the share of the best reward that one is willing to give up")
+        for name, value in (("arm", arm), ("price", price)):
+            if value is not None:
+                raise ValueError(f"a change of alpha takes no {name}, got {value!r:.80}: it is about all arms, so leave {name} out")
         settings = replace(copied.settings, alpha=alpha)
         return Plan(copied.arms, settings)
+    if alpha is not None:
+        raise ValueError(f"{action} takes no alpha, got {alpha:g}: leave alpha out, or preview the action alpha")
     changes: list[Change] = [(action, {"arm": arm, "price": checked_price(str(arm), price)})]
     arms = copied.arms.copy()
-    try_changes(arms, copied.settings, changes)
+    try_changes(arms, copied.settings, changes, fallen_back=copied.fallback)
     return Plan(arms, copied.settings, frozenset(arms.numbers(arm)) if action == "reset" else frozenset())
 
 

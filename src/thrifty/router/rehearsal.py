@@ -11,6 +11,7 @@ from thrifty.policies.trial import check_users_rule
 from thrifty.problem import Terms
 from thrifty.router.arms import Arms, ArmsAndPrices
 from thrifty.router.engine import Engine, engine_for
+from thrifty.router.known_start import KnownStart
 from thrifty.router.records import DecisionRecords
 from thrifty.router.rule_instance import RuleTemplate
 from thrifty.router.segment_sums import SegmentSums
@@ -24,13 +25,20 @@ WITHOUT_EFFECT = ("delete", "declare")
 
 
 def try_changes(
-    arms: Arms, settings: Settings, changes: list[Change], *, fallen_back: bool = False, apart: bool = False
+    arms: Arms,
+    settings: Settings,
+    changes: list[Change],
+    *,
+    fallen_back: bool = False,
+    apart: bool = False,
+    known: KnownStart | None = None,
 ) -> Engine | None:
     """Make changes to a copy of the arms and settings; a ValueError where one cannot work. The engine to use afterwards, if any.
 
-    `apart` says that the router started with known outcomes. What is refused here and not by `Arms.check_change` may stand in the
-    logs of older versions, and is applied from there.
+    `apart` says that the router started with known outcomes, and `known` are those that were not reset since. What is refused here
+    and not by `Arms.check_change` may stand in the logs of older versions, and is applied from there.
     """
+    policy = settings.policy
     for action, body in changes:
         if action == "settings":
             wanted = Settings.from_dict(body)
@@ -48,14 +56,16 @@ def try_changes(
     if all(action in WITHOUT_EFFECT for action, _ in changes):
         return None
     engine = engine_for(settings.policy, apart=apart)
-    rehearse(engine, arms, settings)
+    if known is not None and engine.weighs_outcomes and settings.policy != policy:
+        known.check_policy(settings.policy, "reset the router first")
+    rehearse(engine, arms, settings, fallen_back=fallen_back)
     return engine
 
 
-def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
+def rehearse(engine: Engine, arms: Arms, settings: Settings, *, fallen_back: bool = False) -> None:
     """Decide once and take one outcome, on statistics of its own; whatever is wrong with a policy becomes a ValueError."""
     choice = arms.active_at_prices()
-    _check_baseline(arms, settings.baseline)
+    _check_baseline(arms, settings.baseline, fallen_back=fallen_back)
     try:
         _check_users_policy(engine, choice, settings)
         sums = SegmentSums(len(arms.names), engine.forgetting)
@@ -77,7 +87,7 @@ def rehearse(engine: Engine, arms: Arms, settings: Settings) -> None:
         raise ValueError(f"policy {settings.policy!r:.80} does not work here: {type(error).__name__}: {line:.200}") from error
 
 
-def _check_baseline(arms: Arms, baseline: str) -> None:
+def _check_baseline(arms: Arms, baseline: str, *, fallen_back: bool) -> None:
     """Raise a ValueError unless the baseline is an arm, or empty."""
     if not baseline:
         return
@@ -85,6 +95,11 @@ def _check_baseline(arms: Arms, baseline: str) -> None:
     if arms.find(baseline) is None:
         raise ValueError(f"baseline {baseline!r:.80} is no arm: {remedy}")
     if arms.status[arms.index(baseline)] == "retired":
+        if fallen_back:
+            raise ValueError(
+                f"arm {baseline!r:.80} is the baseline that the router has fallen back to, so it cannot be retired: move the "
+                f"rollout first, which ends the fallback, then set baseline, and {remedy}"
+            )
         raise ValueError(
             f"arm {baseline!r:.80} is the baseline, which takes all traffic outside a canary and after a fallback, so it cannot be "
             f"retired: set baseline first, or in the same PUT, and {remedy}"

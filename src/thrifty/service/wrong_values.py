@@ -102,7 +102,7 @@ def _said(what: str, name: str, kind: Any, value: Any, null: str) -> str:
         kinds = [null if each == "null" else _KINDS[each] for each in found[1].split(" | ")]
         return f"{must} be {' or '.join(kinds)}, got {_shown(value, null)}"
     if found := re.fullmatch(r"Expected `(?:int|float)` ([<>]=?) (\S+)", what):
-        return f"{must} be {_LIMITS[found[1]]} {float(found[2]):.15g}, got {_shown(value, null)}"
+        return f"{must} be {_LIMITS[found[1]]} {_number(found[2])}, got {_shown(value, null)}"
     if found := re.fullmatch(r"Expected `(\w+)` of length ([<>]=) (\d+)", what):
         if (found[2], found[3]) == (">=", "1"):
             return f"{must} not be empty"
@@ -120,6 +120,11 @@ def _said(what: str, name: str, kind: Any, value: Any, null: str) -> str:
     if found := re.fullmatch(r"(?s)Object contains unknown field `(.*)`", what):
         return f"there is no {found[1]!r:.80}{place}; there are {there}"
     raise LookupError(what)
+
+
+def _number(text: str) -> str:
+    """A limit: a whole number in plain digits, which a float would round."""
+    return text if text.lstrip("-").isdigit() else f"{float(text):.15g}"
 
 
 @cache
