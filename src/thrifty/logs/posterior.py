@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.compiled import builder
+from thrifty.compiled import kept
 from thrifty.logs.aggregates import RR, N, R
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.policies.selection import cheapest_feasible
@@ -51,7 +51,7 @@ class SegmentPosterior:
         return float(_mean_error(np.ascontiguousarray(truth), np.ascontiguousarray(noise), np.ascontiguousarray(costs[1:]), alpha))
 
 
-@builder
+@kept
 def _mean_error(truth: Any, noise: Any, costs: Any, alpha: float) -> float:
     """The mean of the noise of the arm that is chosen by truth and noise."""
     total = 0.0
