@@ -26,11 +26,13 @@ mutate: $(READY) ## put small faults into the rooms that decide, count those tha
 	$(BIN)/python -m tests.mutation.run
 
 # A file's tests stay on one core, so that no kernel is compiled twice; but schemathesis gives all its cases one name, and then only one would run.
-# It waits more than it computes, so it runs beside the others.
+# It waits more than it computes, so it runs beside the others. tests/conftest.py says which files begin first, so nothing else may reorder them.
+# The tests start hundreds of processes: each reads modules that one of them has compiled, whatever the environment says of that.
+test: export PYTHONDONTWRITEBYTECODE =
 test: check ## set up, check, and run every test
 	@$(BIN)/python -m tests.dashboard.browser
 	@$(BIN)/pytest -n 0 tests/service/test_schema.py > $(VENV)/schema.log 2>&1 & schema=$$!; \
-	$(BIN)/pytest --dist loadfile --ignore tests/service/test_schema.py; others=$$?; \
+	$(BIN)/pytest --dist loadfile --no-loadscope-reorder --ignore tests/service/test_schema.py; others=$$?; \
 	wait $$schema; apart=$$?; cat $(VENV)/schema.log; exit $$((others + apart))
 
 check: $(READY) ## ruff, mypy --strict and the import walls; warnings are errors
@@ -57,6 +59,7 @@ screenshots: $(READY) ## take pictures of every page of the dashboard, with simu
 
 clean: ## remove the environment, the caches and the built documentation
 	rm -rf $(VENV) site .mutation .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "thrifty needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }

@@ -15,6 +15,8 @@ from thrifty.arrays import Floats, Integers
 from thrifty.problem import Instance
 from thrifty.streams import Stream, below, beta, gamma, make_streams, normal, uniform
 
+GOLDEN = (math.sqrt(5) - 1) / 2
+
 
 @dataclass
 class History:
@@ -184,8 +186,8 @@ def _shrunk_draw(history: History, arm: int, *, sigma_0: float = 1.0, sigma_n: f
 
 
 def _kl(p: float, q: float) -> float:
-    terms = [(p, q), (1 - p, 1 - q)]
-    return sum(a * math.log(a / b) for a, b in terms if a > 0)
+    won = p * math.log(p / q) if p > 0 else 0.0
+    return won + ((1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0)
 
 
 def kl_bound(history: History, arm: int, side: int) -> float:
@@ -610,7 +612,7 @@ class Worthiest(Balanced):
 
 
 class CostOrdered:
-    """COF by its three rules, over plain lists; every minimum over x is looked for on grids that get finer."""
+    """COF by its three rules, over plain lists; every minimum over x is looked for by golden sections."""
 
     def __init__(
         self,
@@ -710,12 +712,20 @@ def evidence_tail(evidence: float) -> float:
 
 
 def _least_on(f: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Where a convex function is least, and how much that is."""
-    for _ in range(12):
-        points = [low + (high - low) * step / 16 for step in range(17)]
-        best = min(range(17), key=lambda step: f(points[step]))
-        low, high = points[max(best - 1, 0)], points[min(best + 1, 16)]
-    return points[best], f(points[best])
+    """Where a convex function is least, and how much that is, by golden sections."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = f(left), f(right)
+    for _ in range(45):  # to 4e-10 of the range; beyond that rounding hides which of two values is less
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = f(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = f(right)
+    best = min((low, (low + high) / 2, high), key=f)
+    return best, f(best)
 
 
 def _normal_cdf(z: float) -> float:

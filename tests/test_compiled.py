@@ -14,7 +14,7 @@ import pytest
 
 import thrifty
 from thrifty import compiled
-from thrifty.compiled import bind, driver, is_cached
+from thrifty.compiled import bind, driver, is_cached, kept
 from thrifty.kernel_cache import cache_folder
 
 SCRIPT = """
@@ -29,6 +29,39 @@ print(result.pulls[0, -1].tolist(), sum(task.kernel.stats.cache_hits.values()), 
 @driver
 def double(x):  # type: ignore[no-untyped-def]
     return 2.0 * x
+
+
+@kept
+def thrice(x: float) -> float:
+    return 3.0 * x
+
+
+def test_a_kept_function_is_on_disk_once_it_was_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THRIFTY_CACHE", str(tmp_path))
+    assert thrice(2.0) == 6.0
+    assert [path.name.rpartition("_")[0] for path in cache_folder().iterdir()] == ["thrifty_thrice"]
+
+
+REPLAY = """
+import numba.core.event as event
+from thrifty.cli.main import main
+with event.install_recorder("numba:compile") as compiled:
+    assert main(["replay", "log.csv", "--policies", "none"]) == 0
+names = {each.data["dispatcher"].py_func.__module__ for _, each in compiled.buffer}
+print(sorted(name for name in names if name.startswith(("thrifty.logs", "thrifty_"))))
+"""
+
+
+def test_a_question_to_a_log_compiles_nothing_of_its_own_the_second_time(tmp_path: Path) -> None:
+    rows = "".join(f"{'ab'[n % 2]},{int(n % 5 > 0)},0.1\n" for n in range(400))
+    (tmp_path / "log.csv").write_text("arm,reward,cost\n" + rows)
+    environment = {**os.environ, "THRIFTY_CACHE": str(tmp_path / "cache")}
+    first, second = (
+        subprocess.run([sys.executable, "-c", REPLAY], check=True, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        for _ in range(2)
+    )
+    assert "thrifty__accumulate" in first.stdout
+    assert second.stdout.splitlines()[-1] == "[]"
 
 
 def run(package: Path, cache: Path) -> tuple[str, str, str]:

@@ -2,8 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars
@@ -29,20 +29,20 @@ def rows(n: int = 3000) -> polars.DataFrame:
 
 
 LOG = thrifty.Log(rows(), thrifty.Columns(segment="segment"))
-RESULTS: dict[str, Findings] = {
-    "replay": thrifty.replay(LOG, [0.05], policies=[]),
-    "frontier": thrifty.frontier(LOG, [0.0, 0.05]),
-    "power": thrifty.power(LOG, 0.05),
-    "arms": thrifty.compare_arms(LOG),
-    "value": thrifty.value_of(LOG, "Elm=0.5,Fir=0.5"),
-    "readout": thrifty.readout(rows().with_row_index("at"), by="segment", control="DE"),
-    "recommend": thrifty.recommend(LOG, [0.1], policies=["cs-ts"], effort=thrifty.Effort(rounds=1500, worlds=2)),
+RESULTS: dict[str, Callable[[], Findings]] = {
+    "replay": lambda: thrifty.replay(LOG, [0.05], policies=[]),
+    "frontier": lambda: thrifty.frontier(LOG, [0.0, 0.05]),
+    "power": lambda: thrifty.power(LOG, 0.05),
+    "arms": lambda: thrifty.compare_arms(LOG),
+    "value": lambda: thrifty.value_of(LOG, "Elm=0.5,Fir=0.5"),
+    "readout": lambda: thrifty.readout(rows().with_row_index("at"), by="segment", control="DE"),
+    "recommend": lambda: thrifty.recommend(LOG, [0.1], policies=["cs-ts"], effort=thrifty.Effort(rounds=1500, worlds=2)),
 }
 
 
-@pytest.fixture(params=sorted(RESULTS))
-def found(request: Any) -> Findings:
-    return RESULTS[request.param]
+@pytest.fixture(params=sorted(RESULTS), scope="module")
+def found(request: pytest.FixtureRequest) -> Findings:
+    return RESULTS[request.param]()
 
 
 def test_the_repr_is_one_short_line(found: Findings) -> None:

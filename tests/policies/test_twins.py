@@ -6,7 +6,7 @@ from tests import oracles
 from thrifty import Bernoulli, Instance, World, policy, simulate
 from thrifty.environments import scaled
 
-pytestmark = pytest.mark.usefixtures("uncompiled")  # the golden sequences hold the compiled rules to the same choices
+pytestmark = pytest.mark.usefixtures("compiled_streams_only")  # the golden sequences hold the compiled rules to the same choices
 
 HORIZON = 100
 INSTANCES = {

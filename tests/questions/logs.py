@@ -1,5 +1,6 @@
 """Logs with known rates for the questions."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -36,7 +37,11 @@ def log(rates: Sequence[Sequence[float]], rows: int, seed: int, *, costs: Sequen
 
 
 BLOCKS, REPLICATES = 64, 200
-_TEMPLATE = examine(log([[0.9, 0.8]], 600, 1))
+
+
+@functools.cache
+def _template() -> Evidence:
+    return examine(log([[0.9, 0.8]], 600, 1))
 
 
 def quick(rates: Sequence[Sequence[float]], rows: int, seed: int) -> Evidence:
@@ -55,5 +60,5 @@ def quick(rates: Sequence[Sequence[float]], rows: int, seed: int) -> Evidence:
     segments = tuple(LogSums(f"s{n}", names, each, ones, 5.0 * ones, delays) for n, each in enumerate(cells))
     weights = block_weights(BLOCKS, REPLICATES, seed=seed)
     estimates = tuple(estimate_segment(each, weights, weighted=False) for each in segments)
-    aggregates = replace(_TEMPLATE.aggregates, segments=segments, starts=np.arange(BLOCKS, dtype=float))
-    return replace(_TEMPLATE, aggregates=aggregates, weights=weights, estimates=estimates)
+    aggregates = replace(_template().aggregates, segments=segments, starts=np.arange(BLOCKS, dtype=float))
+    return replace(_template(), aggregates=aggregates, weights=weights, estimates=estimates)

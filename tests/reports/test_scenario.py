@@ -26,7 +26,7 @@ def play_all(folder: str) -> None:
     """Every scenario under every policy, and its page."""
     for name, scenario in SCENARIOS.items():
         policies = usual_policies(scenario) if name != "ads" else ["cs-ts", "cheapest"]
-        played = play(scenario, policies, rounds=400, runs=1)
+        played = play(scenario, policies, rounds=220, runs=1)  # 200 arms at most
         assert set(played.policies) == {*policies, BEST_KNOWN}
         for path in write_scenario(played, Path(folder)):
             assert path.stat().st_size > 100, path

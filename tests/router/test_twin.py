@@ -29,7 +29,8 @@ class RouterAndTwin(RuleBasedStateMachine):
     @initialize(arms=given.arm_prices, chosen=given.some_settings, known=st.lists(given.known_outcomes, max_size=3))
     def make(self, arms: dict[str, float | None], chosen: dict[str, Any], known: list[dict[str, Any]]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="thrifty-twin-", dir=_fast_folder()))
-        chosen = {"alpha": 0.125, "policy": "cs-ucb", "memory_bytes": 65_536, "deadline_s": 100.0, **chosen}
+        usual = {"alpha": 0.125, "policy": "cs-ucb", "memory_bytes": 65_536, "deadline_s": 100.0, "propensity_draws": 4}
+        chosen = {**usual, **chosen}
         prices, possible_settings = possible(arms, chosen)
         start = {(each["segment"], each["arm"]): each for each in known if each["arm"] in prices}
         if start and chosen["policy"] != "cs-exp3" and chosen.get("max_segments", 9) > 8:

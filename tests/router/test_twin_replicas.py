@@ -47,7 +47,7 @@ class Replicas(RuleBasedStateMachine):
     def make(self, arms: dict[str, float | None], chosen: dict[str, Any]) -> None:
         self.name, self.clock, self.position, self.steps = f"a{next(self.names)}", Clock(), 0, 0
         self.twin, self.ever = Twin(self.name, self.clock.time), list[Row]()
-        arms, chosen = possible(arms, {"alpha": 0.125, "policy": "cs-ucb", "deadline_s": 100.0, **chosen})
+        arms, chosen = possible(arms, {"alpha": 0.125, "policy": "cs-ucb", "deadline_s": 100.0, "propensity_draws": 4, **chosen})
         first = Router(arms, store=self.stores[0], name=self.name, clock=self.clock, **chosen)
         self.routers = [first, Router.reopen(self.name, self.stores[1], clock=self.clock)]
         self.decided: dict[str, str] = {}  # arm by id

@@ -9,7 +9,8 @@ from tests.router.twin_rules import Change
 
 ARMS = ("a", "b", "c", "d", "e")
 FORGETTING = ("", "", "+window=50", "+discount=0.875", "+restart")
-POLICIES = [f"{rule}{way}" for rule in ("cs-ucb", "cs-ts", "cs-etc", "cs-ids") for way in FORGETTING] + ["pe-cs"]
+RULES = ("cs-ucb", "cs-ts", "cs-etc", "cs-ids:draws=8")  # few draws: rules run uncompiled, and their choices are only looked at
+POLICIES = [f"{rule}{way}" for rule in RULES for way in FORGETTING] + ["pe-cs"]
 DEEP = "/".join("p" * 100)
 SEGMENTS = ["", "DE", "DE/x", "DE/y", "DE/x/1", "FR/x/y/z", "/".join("q" * 20), *(f"s{n}" for n in range(20))]
 WRONG_SEGMENTS = ["DE//x", "/DE", "DE/", " ", "a\n", "x" * 201]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.compiled import builder
+from thrifty.compiled import kept
 
 GENERATION = 1 << 21
 """Ids in one set, a power of two. A repeated id is found if it comes at most this many rows later."""
@@ -52,7 +52,7 @@ class KnownRepeats:
         return found
 
 
-@builder
+@kept
 def _insert(hashes, young, old, found):
     """Open addressing in tables whose size is a power of two; 0 marks an empty place, and no id."""
     mask = np.uint64(young.size - 1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.compiled import builder
+from thrifty.compiled import builder, kept
 from thrifty.logs.aggregates import N, R
 
 CHANCE = 0.01
@@ -58,7 +58,7 @@ def find_outages(cells: Floats, tests: int) -> list[Outage]:
     return [Outage(first, last, rate, usual) for first, last, rate in sorted(found)]
 
 
-@builder
+@kept
 def _strongest(rows: Any, rewards: Any, out: Any) -> Any:
     """The start and end of the stretch with the most evidence of a low rate, and this evidence; stretches do not contain `out`."""
     count = rows.size

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.arrays import Floats
-from thrifty.compiled import builder
+from thrifty.compiled import kept
 from thrifty.logs.aggregates import RR, N, R
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.price_order import SortedRewards, has_order
@@ -64,7 +64,7 @@ class SegmentPosterior:
         return float(_mean_error(np.ascontiguousarray(truth), np.ascontiguousarray(noise), np.ascontiguousarray(costs[1:]), alpha))
 
 
-@builder
+@kept
 def _mean_error(truth: Any, noise: Any, costs: Any, alpha: float) -> float:
     """The mean of the noise of the arm that is chosen by truth and noise."""
     total = 0.0

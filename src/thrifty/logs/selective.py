@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.arrays import Floats
-from thrifty.compiled import builder
+from thrifty.compiled import builder, kept
 from thrifty.logs.bootstrap import freedom, student
 from thrifty.logs.estimators import SegmentEstimates
 from thrifty.logs.price_course import latest_price
@@ -195,7 +195,7 @@ def _line(each: ChosenArm, alpha: float, deviations: Floats, limit: float) -> tu
     return float(low), float(high)
 
 
-@builder
+@kept
 def _reach(rewards: Any, costs: Any, reward_slopes: Any, cost_slopes: Any, alpha: float, end: float) -> float:
     """How far one can go towards `end` before the choice changes; `end` if it never does."""
     chosen = _chosen_at(0.0, rewards, costs, reward_slopes, cost_slopes, alpha)
@@ -221,7 +221,7 @@ def _chosen_at(place: float, rewards: Any, costs: Any, reward_slopes: Any, cost_
     return cheapest_feasible(moved, costs + place * cost_slopes, (1.0 - alpha) * moved.max())  # type: ignore[no-any-return]
 
 
-@builder
+@kept
 def _mean_at(level: float, low: float, high: float, limit: float) -> float:
     """The mean m in [-limit, limit] for which P(Y <= 0) = level; Y is normal around m, given that it is in [low, high] and within
     `limit` of m.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.arrays import Floats, Integers
-from thrifty.compiled import builder, inlined
+from thrifty.compiled import inlined, kept
 from thrifty.logs.batch import LogBatch
 
 MOST_BLOCKS, FEWEST_BLOCKS = 256, 32
@@ -182,7 +182,7 @@ class CellArrays(NamedTuple):
     delays: Integers  # (pairs, DELAY_BINS)
 
 
-@builder
+@kept
 def _accumulate(row, rows, cells, first, width, limit):
     """Add rows from `row` on; returns the number of the first row that has no block yet, or of rows in all."""
     pairs, sums, extremes, delays = rows.pairs, cells.sums, cells.extremes, cells.delays

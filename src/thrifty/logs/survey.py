@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.arrays import Integers
-from thrifty.compiled import builder
+from thrifty.compiled import builder, kept
 
 PIECE = 1 << 22
 MOST_RAGGED = 1_000_000
@@ -116,7 +116,7 @@ def _not_utf8(path: Path, byte: int, line: int) -> str:
     return f"{path}: the byte 0x{byte:02x} in line {line:,} is not UTF-8: name the encoding, such as --encoding latin-1"
 
 
-@builder
+@kept
 def _survey(data: NDArray[np.uint8], state: Integers, separator: int, fields: int, ragged: Integers) -> int:
     """Go through a piece; `state` goes on from the piece before. Fills `ragged`, returns how many rows of it are filled."""
     found = 0

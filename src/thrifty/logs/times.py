@@ -168,12 +168,18 @@ def parse_times(text: "polars.Series", style: TimeStyle) -> "polars.Series":
     left = text.str.strip_chars().str.replace(r" (UTC|GMT)$", " +0000")
     places = np.flatnonzero(left.is_not_null().to_numpy() & (left != "").fill_null(False).to_numpy())
     readings = _readings(style)
+    scores: list[int] = []
     while places.size and readings:
-        # Values of one spelling come together: the reading that gets the most of the next values goes first.
-        probe = left.gather(places[:_PROBE])
-        best = max(range(len(readings)), key=lambda number: np.isfinite(readings[number](probe)).sum())
+        if not scores:
+            # Values of one spelling come together: the reading that gets the most of the next values goes first.
+            probe = left.gather(places[:_PROBE])
+            scores = [int(np.isfinite(read(probe)).sum()) for read in readings]
+        best = scores.index(max(scores))
+        scores.pop(best)
         values = readings.pop(best)(left.gather(places))
         got = np.isfinite(values)
+        if got.any():  # else the next values are the same, and so are their scores
+            scores = []
         seconds[places[got]] = values[got]
         places = places[~got]
     return pl.Series(text.name, seconds).fill_nan(None)  # type: ignore[no-any-return]
