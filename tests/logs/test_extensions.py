@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from tests.logs.bucket import KEY_ID, serve_bucket
-from tests.logs.test_sources import COLUMNS, EXPECTED, ROWS, totals
+from tests.logs.test_sources import COLUMNS, ROWS, expected, totals
 from tests.postgres import Postgres
 from thrifty.logs import Log, Query, extensions
 
@@ -44,7 +44,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("bucket")
 def test_a_query_reads_the_files_of_an_s3_bucket() -> None:
-    assert totals(Query("select * from read_parquet('s3://logs/pay/*/part.parquet?s3_url_style=path')")) == EXPECTED
+    assert totals(Query("select * from read_parquet('s3://logs/pay/*/part.parquet?s3_url_style=path')")) == expected()
 
 
 @pytest.mark.usefixtures("bucket")
@@ -82,7 +82,7 @@ def test_a_query_reads_an_iceberg_table_as_it_is_now() -> None:
     """Its last snapshot deleted 20 rows, which are still in one of its files."""
     version = next(ICEBERG.glob("metadata/*.metadata.json")).name.removesuffix(".metadata.json")
     query = f"select * from iceberg_scan('{ICEBERG}', allow_moved_paths => true, version => '{version}')"
-    assert totals(Query(query)) == EXPECTED
+    assert totals(Query(query)) == expected()
 
 
 def test_an_iceberg_table_without_a_version_asks_for_it() -> None:
@@ -96,7 +96,7 @@ def test_a_query_reads_a_postgresql_database_and_cannot_write(postgres: Postgres
         connection.execute("create table log (segment text, arm text, reward float8, cost float8, at float8, p float8)")
         with connection.cursor().copy("copy log from stdin (format csv, header)") as copy:
             copy.write(ROWS.write_csv())
-    assert totals(Query("select * from log", url)) == EXPECTED
+    assert totals(Query("select * from log", url)) == expected()
     with pytest.raises(ValueError, match=r"failed: Catalog Error: Table with name nothing does not exist"):
         Log(Query("select * from nothing", url), COLUMNS)
 

@@ -61,7 +61,7 @@ class LogSums:
         """Rows in all."""
         return int(self.sums[:, :, N].sum())
 
-    @property
+    @cached_property
     def totals(self) -> Floats:
         """(K, SUMS) over all blocks."""
         return np.asarray(self.sums.sum(axis=1))

@@ -1,8 +1,9 @@
 """Evidence: all estimates that one pass over a log gives, and what they rest on."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -52,13 +53,16 @@ class Evidence:
         """The segments in which at least two arms have an estimate."""
         return [each for each in self.estimates if each.usable.sum() > 1]
 
-    def beliefs(self, alphas: Collection[float]) -> "Beliefs":
-        """What the posterior of the comparable segments says about the choice at each alpha, and at alpha 0."""
+    def beliefs(self, alphas: Collection[float], own: Mapping[str, float] = MappingProxyType({})) -> "Beliefs":
+        """What the posterior of the comparable segments says about the choice at each alpha, and at alpha 0.
+
+        `own` is one more alpha for each segment.
+        """
         posterior = RewardPosterior.learn(self.comparable, seed=self.seed)
         flattery, held = {}, {}
         for each in self.comparable:
             mine = posterior.of(each)
-            for alpha in {0.0, *alphas}:
+            for alpha in {0.0, *alphas, own.get(each.sums.name, 0.0)}:
                 flattery[each.sums.name, alpha] = mine.flattery(each, alpha)
                 held[each.sums.name, alpha] = mine.floor_held(floor_choice(each, alpha), alpha)
         return Beliefs(flattery, held)

@@ -107,7 +107,7 @@ def frontier(source: Any, alphas: Sequence[float] | float = GRID, *, seed: int =
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ValueError(f"no segment has two arms with enough rows to compare them ({reasons})")
     knees = {each.sums.name: knee([each]) for each in segments} | {OVERALL: knee(segments)}
-    beliefs = evidence.beliefs({*grid, *knees.values()})
+    beliefs = evidence.beliefs({*grid, knees[OVERALL]}, knees)
     rows, at_knee = [], []
     for name, part in [*((each.sums.name, [each]) for each in segments), (OVERALL, segments)]:
         rows += _numbered([_point(evidence, _chosen(part, alpha), beliefs, name) for alpha in grid], part)

@@ -15,17 +15,22 @@ References
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from thrifty.arrays import Booleans, Floats, Integers
 from thrifty.logs.aggregates import N
 from thrifty.logs.selective import ChosenArm
 
 MOST = 1000.0
 
+Number = TypeVar("Number", float, Floats)
 
-def mean_bounds(mean: float, share: float, odds: float) -> tuple[float, float]:
-    """The lowest and highest mean reward of an arm, if a hidden cause changed its odds at most `odds` times.
+
+def mean_bounds(mean: Number, share: Number, odds: float) -> tuple[Number, Number]:
+    """The lowest and highest mean reward of an arm, or of many, if a hidden cause changed its odds at most `odds` times.
 
     >>> tuple(round(end, 3) for end in mean_bounds(0.8, 0.5, 2.0))
     (0.667, 0.889)
@@ -43,24 +48,42 @@ def hidden_odds(chosen: Sequence[ChosenArm]) -> float:
 
     Infinite if changing them `MOST` times would not do.
     """
-    if _margin(chosen, MOST) > 0.0:
+    arms = _Arms.of(chosen)
+    if arms.margin(MOST) > 0.0:
         return math.inf
     low, high = 1.0, MOST
     for _ in range(40):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if _margin(chosen, middle) > 0.0 else (low, middle)
+        low, high = (middle, high) if arms.margin(middle) > 0.0 else (low, middle)
     return low
 
 
-def _margin(chosen: Sequence[ChosenArm], odds: float) -> float:
-    """By how much, over all segments, the lowest mean of the chosen arms is above the floor by the highest of the other arms."""
-    margin = 0.0
-    for each in chosen:
-        rewards = np.clip(each.estimates.reward(), 0.0, 1.0)
-        shares = each.estimates.sums.totals[:, N] / each.estimates.sums.rows
-        ends = {
-            int(arm): mean_bounds(float(rewards[arm]), float(shares[arm]), odds) for arm in np.flatnonzero(each.estimates.usable)
-        }
-        highest = max(high for arm, (_, high) in ends.items() if arm != each.arm)
-        margin += float(each.estimates.traffic[0]) * (ends[each.arm][0] - (1.0 - each.alpha) * highest)
-    return margin
+@dataclass(frozen=True, eq=False)
+class _Arms:
+    """The arms with an estimate, segment after segment; `starts` are the places at which segments begin."""
+
+    rewards: Floats
+    shares: Floats  # of the rows of their segment
+    is_chosen: Booleans
+    starts: Integers
+    traffic: Floats  # by segment
+    keeps: Floats  # 1 - alpha, by segment
+
+    @classmethod
+    def of(cls, chosen: Sequence[ChosenArm]) -> "_Arms":
+        usable = [np.flatnonzero(each.estimates.usable) for each in chosen]
+        pairs = list(zip(chosen, usable, strict=True))
+        return cls(
+            np.clip(np.concatenate([each.estimates.reward()[arms] for each, arms in pairs]), 0.0, 1.0),
+            np.concatenate([each.estimates.sums.totals[arms, N] / each.estimates.sums.rows for each, arms in pairs]),
+            np.concatenate([arms == each.arm for each, arms in pairs]),
+            np.cumsum([0, *(arms.size for arms in usable[:-1])]),
+            np.array([float(each.estimates.traffic[0]) for each in chosen]),
+            np.array([1.0 - each.alpha for each in chosen]),
+        )
+
+    def margin(self, odds: float) -> float:
+        """By how much, over all segments, the lowest mean of the chosen arms is above the floor by the highest of the others."""
+        low, high = mean_bounds(self.rewards, self.shares, odds)
+        highest = np.maximum.reduceat(np.where(self.is_chosen, -np.inf, high), self.starts)
+        return float(self.traffic @ (low[self.is_chosen] - self.keeps * highest))
