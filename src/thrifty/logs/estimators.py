@@ -17,6 +17,7 @@ References
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from thrifty.arrays import Floats
 from thrifty.logs.aggregates import RR, WC, WR, WW, C, LogSums, N, R, W
 from thrifty.logs.bootstrap import block_groups, interval
 from thrifty.logs.bounds import COST, REWARD, bound_assumed, bound_logged
+from thrifty.logs.price_course import latest_price
 
 ESTIMATORS = ("dr", "ips", "snips", "dm")
 ROWS_PER_STRATUM = 50  # of an average arm
@@ -52,10 +54,15 @@ class SegmentEstimates:
     unseen: Floats
     refusals: tuple[str, ...]
 
-    @property
+    @cached_property
     def usable(self) -> NDArray[np.bool_]:
         """(K,) the arms that have an estimate."""
         return np.array([not reason for reason in self.refusals])
+
+    @cached_property
+    def prices_now(self) -> Floats:
+        """(K,) what every arm costs now: see `latest_price`."""
+        return latest_price(self.sums)
 
     def reward(self, estimator: str = "dr") -> Floats:
         """(K,) estimated rewards."""

@@ -25,7 +25,6 @@ from thrifty.arrays import Floats
 from thrifty.compiled import builder, kept
 from thrifty.logs.bootstrap import freedom, student
 from thrifty.logs.estimators import SegmentEstimates
-from thrifty.logs.price_course import latest_price
 from thrifty.policies.selection import cheapest_feasible
 
 MISSES, BAND_MISSES = 0.05, 0.005
@@ -54,7 +53,7 @@ class ChosenArm:
     @property
     def arm_now(self) -> str:
         """The arm that would be chosen at the latest prices."""
-        return self.estimates.sums.arms[floor_choice(self.estimates, self.alpha, latest_price(self.estimates.sums))]
+        return self.estimates.sums.arms[floor_choice(self.estimates, self.alpha, self.estimates.prices_now)]
 
 
 def choose_arm(estimates: SegmentEstimates, alpha: float) -> ChosenArm:

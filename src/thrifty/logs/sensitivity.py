@@ -15,22 +15,20 @@ References
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
-from thrifty.arrays import Booleans, Floats, Integers
+from thrifty.compiled import builder, kept
 from thrifty.logs.aggregates import N
 from thrifty.logs.selective import ChosenArm
 
 MOST = 1000.0
 
-Number = TypeVar("Number", float, Floats)
 
-
-def mean_bounds(mean: Number, share: Number, odds: float) -> tuple[Number, Number]:
-    """The lowest and highest mean reward of an arm, or of many, if a hidden cause changed its odds at most `odds` times.
+@builder
+def mean_bounds(mean: float, share: float, odds: float) -> tuple[float, float]:
+    """The lowest and highest mean reward of an arm, if a hidden cause changed its odds at most `odds` times.
 
     >>> tuple(round(end, 3) for end in mean_bounds(0.8, 0.5, 2.0))
     (0.667, 0.889)
@@ -48,42 +46,46 @@ def hidden_odds(chosen: Sequence[ChosenArm]) -> float:
 
     Infinite if changing them `MOST` times would not do.
     """
-    arms = _Arms.of(chosen)
-    if arms.margin(MOST) > 0.0:
+    segments = [(each, each.estimates, np.flatnonzero(each.estimates.usable)) for each in chosen]
+    rewards = np.concatenate([found.reward()[arms] for _, found, arms in segments])
+    shares = np.concatenate([found.sums.totals[arms, N] / found.sums.rows for _, found, arms in segments])
+    is_chosen = np.concatenate([arms == each.arm for each, _, arms in segments])
+    ends = np.cumsum([arms.size for _, _, arms in segments])
+    traffic = np.array([found.traffic[0] for _, found, _ in segments], np.float64)
+    keeps = np.array([1.0 - each.alpha for each in chosen])
+    return _refuting_odds(np.clip(rewards, 0.0, 1.0), shares, is_chosen, ends, traffic, keeps)
+
+
+@kept
+def _refuting_odds(rewards: Any, shares: Any, is_chosen: Any, ends: Any, traffic: Any, keeps: Any) -> float:
+    """The smallest odds that leave no margin; infinite if `MOST` do not."""
+    if _margin(rewards, shares, is_chosen, ends, traffic, keeps, MOST) > 0.0:
         return math.inf
     low, high = 1.0, MOST
     for _ in range(40):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if arms.margin(middle) > 0.0 else (low, middle)
+        if _margin(rewards, shares, is_chosen, ends, traffic, keeps, middle) > 0.0:
+            low = middle
+        else:
+            high = middle
     return low
 
 
-@dataclass(frozen=True, eq=False)
-class _Arms:
-    """The arms with an estimate, segment after segment; `starts` are the places at which segments begin."""
+@builder
+def _margin(rewards: Any, shares: Any, is_chosen: Any, ends: Any, traffic: Any, keeps: Any, odds: float) -> float:
+    """By how much, over all segments, the lowest mean of the chosen arms is above the floor by the highest of the other arms.
 
-    rewards: Floats
-    shares: Floats  # of the rows of their segment
-    is_chosen: Booleans
-    starts: Integers
-    traffic: Floats  # by segment
-    keeps: Floats  # 1 - alpha, by segment
-
-    @classmethod
-    def of(cls, chosen: Sequence[ChosenArm]) -> "_Arms":
-        usable = [np.flatnonzero(each.estimates.usable) for each in chosen]
-        pairs = list(zip(chosen, usable, strict=True))
-        return cls(
-            np.clip(np.concatenate([each.estimates.reward()[arms] for each, arms in pairs]), 0.0, 1.0),
-            np.concatenate([each.estimates.sums.totals[arms, N] / each.estimates.sums.rows for each, arms in pairs]),
-            np.concatenate([arms == each.arm for each, arms in pairs]),
-            np.cumsum([0, *(arms.size for arms in usable[:-1])]),
-            np.array([float(each.estimates.traffic[0]) for each in chosen]),
-            np.array([1.0 - each.alpha for each in chosen]),
-        )
-
-    def margin(self, odds: float) -> float:
-        """By how much, over all segments, the lowest mean of the chosen arms is above the floor by the highest of the others."""
-        low, high = mean_bounds(self.rewards, self.shares, odds)
-        highest = np.maximum.reduceat(np.where(self.is_chosen, -np.inf, high), self.starts)
-        return float(self.traffic @ (low[self.is_chosen] - self.keeps * highest))
+    Arms stand segment after segment; `ends` are the places after the last arm of each.
+    """
+    margin, place = 0.0, 0
+    for segment in range(ends.size):
+        lowest, highest = 0.0, 0.0
+        while place < ends[segment]:
+            low, high = mean_bounds(rewards[place], shares[place], odds)
+            if is_chosen[place]:
+                lowest = low
+            else:
+                highest = max(highest, high)
+            place += 1
+        margin += traffic[segment] * (lowest - keeps[segment] * highest)
+    return margin
