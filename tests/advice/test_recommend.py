@@ -196,6 +196,7 @@ def test_wrong_candidates_are_one_line(tmp_path: Path, capsys: pytest.CaptureFix
             "no segment has a candidate that keeps its alpha",
         ),
         (["--worlds", "1"], "worlds must be a whole number of at least 2"),
+        (["--worlds", "1000000000000"], "worlds must be a whole number of at most 10000, got 1000000000000"),
         (["--rounds", "10"], "rounds must be a whole number of at least 100"),
     ):
         assert main([*flags, *more]) == 2

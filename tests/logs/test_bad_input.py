@@ -255,10 +255,10 @@ def test_an_unknown_kind_of_file_and_a_missing_one_are_refused(ask: Any, capsys:
     assert "cannot read nowhere.csv: No such file or directory" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("plays", ["0", "-1"])
-def test_a_policy_is_played_at_least_once(ask: Any, plays: str) -> None:
+@pytest.mark.parametrize(("plays", "limit"), [("0", "least 1"), ("-1", "least 1"), ("1000000000000", "most 10000")])
+def test_a_policy_is_played_at_least_once_and_not_without_end(ask: Any, plays: str, limit: str) -> None:
     code, _, err = ask(csv(good()), "--plays", plays, policies="cs-ids")
-    assert (code, err) == (2, f"thrifty replay: plays must be a whole number of at least 1, got {plays}\n")
+    assert (code, err) == (2, f"thrifty replay: plays must be a whole number of at {limit}, got {plays}\n")
 
 
 @pytest.mark.parametrize(

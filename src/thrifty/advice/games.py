@@ -1,5 +1,6 @@
 """Games: every candidate is played in the same worlds of each segment; the best candidates are played in more worlds."""
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,9 @@ from thrifty.interruption import leave, start_jobs
 from thrifty.policies import Policy
 from thrifty.problem import checked_count
 
+MOST_WORLDS = 10_000
+"""Worlds of a segment at most: all games are listed before the first is played."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -24,7 +28,7 @@ class Effort:
     Parameters
     ----------
     rounds : decisions of a simulated run, at least 100; a segment with fewer rows gets as many decisions as it has rows
-    worlds : worlds drawn for each segment, at least 2; the best candidates are played in four times as many more
+    worlds : worlds drawn for each segment, from 2 to 10,000; the best candidates are played in four times as many more
     most : segments that get a recommendation, those with the most rows; the others are listed as refused
 
     >>> Effort(worlds=1)
@@ -38,8 +42,8 @@ class Effort:
     most: int = 60
 
     def __post_init__(self) -> None:
-        for name, low in (("rounds", 100), ("worlds", 2), ("most", 1)):
-            object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low))
+        for name, low, high in (("rounds", 100, math.inf), ("worlds", 2, MOST_WORLDS), ("most", 1, math.inf)):
+            object.__setattr__(self, name, checked_count(name, getattr(self, name), low=low, high=high))
 
 
 _Played = dict[str, list[Score]]  # the scores of every policy of a game

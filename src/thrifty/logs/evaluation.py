@@ -12,7 +12,7 @@ from thrifty.findings import Findings, interval_table
 from thrifty.logs.bounds import COST, DELTA, REWARD, bound_assumed, bound_logged
 from thrifty.logs.estimators import ESTIMATORS, SegmentEstimates
 from thrifty.logs.evidence import OVERALL, Beliefs, Evidence, Progress, assumptions, examine, logged_value, spread
-from thrifty.logs.rejection import PLAYS, replay_policy, replayed_value
+from thrifty.logs.rejection import MOST_PLAYS, PLAYS, replay_policy, replayed_value
 from thrifty.logs.savings import share_saved
 from thrifty.logs.selective import ChosenArm, Target, choose_arm, mean_target, selective, with_ends
 from thrifty.logs.source import require_polars
@@ -85,7 +85,7 @@ def replay(
 
     """
     alphas = checked_alphas(alphas)
-    plays = checked_count("plays", plays)
+    plays = checked_count("plays", plays, high=MOST_PLAYS)
     chosen = distinct_policies(policies) if policies else []
     evidence = examine(source, seed=seed, progress=progress)
     estimators = ESTIMATORS if evidence.aggregates.weighted else ESTIMATORS[:1]  # without propensities they are all the same

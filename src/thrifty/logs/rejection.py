@@ -34,8 +34,8 @@ from thrifty.problem import Terms, checked_count
 from thrifty.statistics import Outcome, counted
 from thrifty.streams import make_streams, uniform
 
-PLAYS = 4
-"""How often a policy is played through the log, each with its own randomness."""
+PLAYS, MOST_PLAYS = 4, 10_000
+"""How often a policy is played through the log, each time with its own randomness: unless told otherwise, and at most."""
 
 FEWEST_MATCHES = 30
 
@@ -192,7 +192,7 @@ def replay_policy(
 
     One rule serves each segment. Arms with too little overlap do not take part.
     """
-    plays = checked_count("plays", plays)
+    plays = checked_count("plays", plays, high=MOST_PLAYS)
     chosen = policy(spec)
     if chosen.known_truths:
         raise ValueError(f"{chosen.name} needs to know the truth, and a log does not have it: try cs-ids")
