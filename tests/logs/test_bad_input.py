@@ -410,4 +410,4 @@ def test_a_date_and_time_in_one_number_asks_for_the_format(ask: Any) -> None:
 def test_not_a_number_in_json_lines_is_named_with_its_line(ask: Any) -> None:
     code, _, err = ask('{"arm": "a", "reward": 1, "cost": 1}\n{"arm": "b", "reward": NaN, "cost": 1}\n', name="log.jsonl")
     assert code == 2
-    assert "line 2 holds NaN, which JSON has not: write null, or leave the name out" in err
+    assert "line 2 holds NaN, which is not valid JSON: write null, or leave the name out" in err

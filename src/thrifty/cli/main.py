@@ -88,12 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _end_if_work_was_left(130)
         return 130
     except BrokenPipeError:  # the reader of the output has gone, such as `head`
-        _let_go_of_output()
+        _discard_output()
         return 0
     except OSError as error:
         if error.filename is not None:  # of a file, not of what is printed
             raise
-        _let_go_of_output()
+        _discard_output()
         print(
             f"thrifty {options.command}: cannot write the output: {error.strerror}; make room there, or write elsewhere",
             file=sys.stderr,
@@ -102,8 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-def _let_go_of_output() -> None:
-    """Send what is still to be printed nowhere, so that Python does not fail again when it ends."""
+def _discard_output() -> None:
+    """Discard what is still to be printed, so that Python does not fail again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -141,7 +141,7 @@ def _what_is_wrong(line: str) -> str:
         broken = True
     if broken:
         return f"is not a JSON object, {line.strip()!r:.60}: correct or remove it"
-    return f"holds {odd[0]}, which JSON has not: write null, or leave the name out" if odd else ""
+    return f"holds {odd[0]}, which is not valid JSON: write null, or leave the name out" if odd else ""
 
 
 _REMEDIES = {
